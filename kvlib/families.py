@@ -1,0 +1,52 @@
+"""What a config.json leaves to the code that loads it, one row per `model_type`.
+
+A published config does not say everything: that Qwen2 puts biases on q, k and v, or that every sixth Gemma-3 layer is
+a full one, stands only in the model's class. This table holds those facts and nothing else; a new family of the same
+kind is a new row. Read in transformers 5.24, `configuration_*.py` and `modeling_*.py` of each type.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Class defaults of one model type.
+
+    tied: does the head reuse the embedding when `tie_word_embeddings` is absent?
+    qkv_bias, o_bias: biases in attention; None means that the field `attention_bias` decides.
+    attention_bias: what an absent field `attention_bias` means.
+    qk_norm: are q and k normalised per head?
+    norms: norm vectors of the hidden size per layer.
+    experts: layout of a mixture of experts: "fused" (one tensor for all, with biases) or "separate"; None is dense.
+    sinks: a learned attention-sink value per query head?
+    full_every: with a window, layer i is full when (i + 1) is a multiple of this; None: every layer slides.
+    window_switch: does the window count only with `use_sliding_window: true`?
+    mha_when_absent: does an absent or null `num_key_value_heads` mean one per query head? If not, it must be given.
+    derive_head_dim: does an absent head_dim mean hidden_size / heads? If not, it must be given.
+    """
+
+    tied: bool = False
+    qkv_bias: bool | None = None
+    o_bias: bool | None = None
+    attention_bias: bool = False
+    qk_norm: bool = False
+    norms: int = 2
+    experts: str | None = None
+    sinks: bool = False
+    full_every: int | None = None
+    window_switch: bool = False
+    mha_when_absent: bool = False
+    derive_head_dim: bool = True
+
+
+FAMILIES = {
+    "llama": Family(mha_when_absent=True),
+    "mistral": Family(qkv_bias=False, o_bias=False),
+    "qwen2": Family(qkv_bias=True, o_bias=False, window_switch=True),
+    "qwen3": Family(qk_norm=True, window_switch=True, derive_head_dim=False),
+    "gemma": Family(tied=True, derive_head_dim=False),
+    "gemma2": Family(tied=True, norms=4, full_every=2, derive_head_dim=False),
+    "gemma3_text": Family(tied=True, qk_norm=True, norms=4, full_every=6, derive_head_dim=False),
+    "gpt_oss": Family(attention_bias=True, experts="fused", sinks=True, full_every=2, derive_head_dim=False),
+    "deepseek_v3": Family(experts="separate"),
+}

@@ -1,0 +1,74 @@
+"""From a matplotlib figure to what a reader sees: a picture, its alternative, its caption.
+
+Invariant: the same figure gives the same bytes, no figure stays open, and no
+character is ever drawn as an empty box.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+import warnings
+
+import matplotlib.pyplot as plt
+from IPython import get_ipython
+from IPython.display import display
+from matplotlib.figure import Figure
+
+from kvlib.i18n import T
+
+CSS_PIXELS_PER_INCH = 100
+SHARPNESS = 2  # image pixels per CSS pixel: crisp on high-density screens
+
+
+def png(fig: Figure) -> bytes:
+    """`fig` as PNG bytes, the same bytes each time; closes `fig`.
+
+    Raises ValueError where a character of the figure is in none of its fonts.
+    """
+    buffer = io.BytesIO()
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="Glyph .* missing from font")
+            fig.savefig(buffer, format="png", dpi=SHARPNESS * CSS_PIXELS_PER_INCH,
+                        metadata={"Software": None})
+    except UserWarning as warning:
+        raise ValueError(
+            f"this figure has a character that its fonts lack: {warning} Use another character, "
+            "or add it in tools/make_font.py and run that; before all that, call "
+            "kvlib.style.use(LANG), which brings the font.") from None
+    finally:
+        plt.close(fig)
+    return buffer.getvalue()
+
+
+def css_width(fig: Figure) -> int:
+    """The width in CSS pixels at which the PNG of `fig` is sharp."""
+    return round(fig.get_figwidth() * CSS_PIXELS_PER_INCH)
+
+
+def figure(fig: Figure, *, alt: str, caption: str) -> None:
+    """Show `fig` with its caption, and in words for those who cannot see it.
+
+    alt says what is to be seen, with its numbers; caption states the conclusion.
+    The alternative text goes where programs look for it (the PNG's `alt` metadata, which
+    nbconvert honours and JupyterLab does not, and text/plain) and, folded, under the caption.
+    Outside a notebook nothing is shown, but the figure is checked and closed all the same.
+
+    Raises ValueError for an empty alt or caption, or a character that the fonts lack.
+    """
+    for name, text in (("alt", alt), ("caption", caption)):
+        if not text.strip():
+            raise ValueError(f"figure() got an empty {name}; give {name}=T('…', '…'): "
+                             "alt describes the picture, caption states its conclusion")
+    width = css_width(fig)
+    picture = base64.b64encode(png(fig)).decode("ascii")
+    if get_ipython() is None:
+        return
+    summary = T("圖的文字說明", "The figure in words")
+    words = (f"{caption}\n\n<details><summary>{summary}</summary>\n\n"
+             f"{html.escape(alt, quote=False)}\n\n</details>")
+    display({"image/png": picture, "text/plain": alt},
+            metadata={"image/png": {"alt": alt, "width": width}}, raw=True)
+    display({"text/markdown": words, "text/plain": caption}, raw=True)

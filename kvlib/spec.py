@@ -1,0 +1,117 @@
+"""What a model is, as far as memory is concerned: a tuple of layers, and a list of weight tensors.
+
+Invariant: every special kind of model is data in these two tuples. Nothing that computes with a spec asks for a
+model's name. Sizes are counts of values; bytes appear only once a dtype is chosen.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+
+from kvlib import dtypes
+from kvlib.errors import SpecError
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one layer keeps in the cache.
+
+    n_kv_heads, k_dim, v_dim: values per token are n_kv_heads · (k_dim + v_dim).
+    latent: values per token that all heads share, instead of heads (MLA: latent rank + rotary part).
+    window: the layer retains at most the last `window` tokens; None retains all.
+    chunk: the layer attends within chunks of this many tokens and retains at most one chunk; None has no chunks.
+    shared_with: index of the layer whose cache this one reads; it then keeps nothing itself.
+    state_bytes: bytes per sequence that do not depend on tokens or on the KV dtype (recurrent state).
+    """
+
+    n_kv_heads: int = 0
+    k_dim: int = 0
+    v_dim: int = 0
+    latent: int = 0
+    window: int | None = None
+    chunk: int | None = None
+    shared_with: int | None = None
+    state_bytes: int = 0
+
+    @property
+    def values_per_token(self) -> int:
+        """Values (not bytes) kept per retained token."""
+        if self.shared_with is not None:
+            return 0
+        return self.n_kv_heads * (self.k_dim + self.v_dim) + self.latent
+
+    @property
+    def cap(self) -> int | None:
+        """Most tokens this layer ever retains, or None when it grows without end."""
+        return min((n for n in (self.window, self.chunk) if n is not None), default=None)
+
+    def retained(self, n_tokens: int) -> int:
+        """Tokens whose K and V the layer still needs after `n_tokens`: min(N, W) with a window of W."""
+        return n_tokens if self.cap is None else min(n_tokens, self.cap)
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """One weight tensor, or `count` equal ones. `part` groups it: embedding, attention, feed-forward, norm or head."""
+
+    name: str
+    part: str
+    shape: tuple[int, ...]
+    count: int = 1
+
+    @property
+    def n_params(self) -> int:
+        """Parameters in all `count` copies."""
+        return prod(self.shape) * self.count
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model's layers and weights, and the sizes that people ask for.
+
+    n_heads counts query heads. weights is None where the reader does not know how the model type lays them out.
+    notes says what a person should know about how the config was read.
+    """
+
+    name: str
+    layers: tuple[Layer, ...]
+    n_heads: int
+    hidden_size: int
+    vocab_size: int
+    max_position_embeddings: int | None = None
+    weights: tuple[Weight, ...] | None = None
+    source: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_layers(self) -> int:
+        """Number of layers, those that keep no cache included."""
+        return len(self.layers)
+
+    @property
+    def n_kv_heads(self) -> int:
+        """KV heads per layer; SpecError when the layers differ or keep a latent."""
+        return self._same("n_kv_heads", lambda layer: layer.n_kv_heads)
+
+    @property
+    def head_dim(self) -> int:
+        """Width of one head; SpecError when K and V, or the layers, differ."""
+        return self._same("head_dim", lambda layer: layer.k_dim if layer.k_dim == layer.v_dim else 0)
+
+    @property
+    def n_params(self) -> int:
+        """Parameters, tied tensors counted once, all experts included."""
+        if self.weights is None:
+            raise SpecError(f"{self.name}: how this model type lays out its weights is not known, so they cannot be "
+                            "counted; give weight_bytes= yourself")  # fmt: skip
+        return sum(w.n_params for w in self.weights)
+
+    def weight_bytes(self, dtype: object = "bf16") -> int:
+        """Bytes of all weights stored plainly in `dtype` (no scales)."""
+        return dtypes.nbytes(self.n_params, dtype)
+
+    def _same(self, what: str, read: Callable[[Layer], int]) -> int:
+        values = {read(layer) for layer in self.layers}
+        if len(values) != 1 or 0 in values:
+            raise SpecError(f"{self.name} has no single {what}: its layers keep different things; read spec.layers")
+        return values.pop()
