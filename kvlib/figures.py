@@ -9,12 +9,16 @@ from __future__ import annotations
 import base64
 import html
 import io
+import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import matplotlib.pyplot as plt
 from IPython import get_ipython
 from IPython.display import display
 from matplotlib.figure import Figure
+from PIL import Image
 
 from kvlib.i18n import T
 
@@ -22,25 +26,44 @@ CSS_PIXELS_PER_INCH = 100
 SHARPNESS = 2  # image pixels per CSS pixel: crisp on high-density screens
 
 
+@contextmanager
+def _a_missing_glyph_raises() -> Iterator[None]:
+    """Raise UserWarning where matplotlib would draw a box: it warns in text, but logs in math."""
+
+    def refuse(record: logging.LogRecord) -> bool:
+        if "does not have a glyph" in record.msg:
+            raise UserWarning(record.getMessage())
+        return True
+
+    math_log = logging.getLogger("matplotlib.mathtext")
+    math_log.addFilter(refuse)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", message="Glyph .* missing from font")
+            yield
+    finally:
+        math_log.removeFilter(refuse)
+
+
 def png(fig: Figure) -> bytes:
     """`fig` as PNG bytes, the same bytes each time; closes `fig`.
 
     Raises ValueError where a character of the figure is in none of its fonts.
     """
-    buffer = io.BytesIO()
+    raw, small = io.BytesIO(), io.BytesIO()
     try:
-        with warnings.catch_warnings():
-            warnings.filterwarnings("error", message="Glyph .* missing from font")
-            fig.savefig(buffer, format="png", dpi=SHARPNESS * CSS_PIXELS_PER_INCH,
-                        metadata={"Software": None})
+        with _a_missing_glyph_raises():
+            fig.savefig(raw, format="png", dpi=SHARPNESS * CSS_PIXELS_PER_INCH)
     except UserWarning as warning:
         raise ValueError(
-            f"this figure has a character that its fonts lack: {warning} Use another character, "
-            "or add it in tools/make_font.py and run that; before all that, call "
-            "kvlib.style.use(LANG), which brings the font.") from None
+            f"this figure has a character that its fonts lack: {warning} Call kvlib.style.use(LANG) "
+            "before drawing, keep Chinese out of $…$, and if that is not it, use another "
+            "character or add this one in tools/make_font.py.") from None
     finally:
         plt.close(fig)
-    return buffer.getvalue()
+    # 256 colours are plenty for a diagram and halve the size of the committed notebooks.
+    Image.open(raw).convert("RGB").quantize(256).save(small, "PNG", optimize=True)
+    return small.getvalue()
 
 
 def css_width(fig: Figure) -> int:
@@ -67,8 +90,8 @@ def figure(fig: Figure, *, alt: str, caption: str) -> None:
     if get_ipython() is None:
         return
     summary = T("圖的文字說明", "The figure in words")
-    words = (f"{caption}\n\n<details><summary>{summary}</summary>\n\n"
-             f"{html.escape(alt, quote=False)}\n\n</details>")
+    words = (f"{caption}\n\n<details><summary>{summary}</summary>"
+             f"<p>{html.escape(alt, quote=False)}</p></details>")
     display({"image/png": picture, "text/plain": alt},
             metadata={"image/png": {"alt": alt, "width": width}}, raw=True)
     display({"text/markdown": words, "text/plain": caption}, raw=True)

@@ -6,6 +6,7 @@ SpecError that names it. Facts that a config leaves to its class are rows of `fa
 
 import json
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 
 from kvlib.errors import SpecError
@@ -77,8 +78,9 @@ def _find(model: str | Path | Mapping) -> tuple[str, str, Mapping]:
     path = path / "config.json" if path.is_dir() else path
     if path.is_file():
         return path.parent.name if path.name == "config.json" else path.stem, str(path), _json(path)
-    raise SpecError(f"model is {str(model)!r}: neither a file, nor a folder with a config.json, nor one of the "
-                    f"presets {', '.join(presets())}")  # fmt: skip
+    near = get_close_matches(str(model).lower(), presets(), n=1)
+    raise SpecError(f"model is {str(model)!r}: neither a file, nor a folder with a config.json, nor a preset"
+                    + (f"; did you mean {near[0]}?" if near else f" ({', '.join(presets())})"))  # fmt: skip
 
 
 def _json(path: Path) -> Mapping:

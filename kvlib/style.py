@@ -23,10 +23,11 @@ from matplotlib.font_manager import fontManager
 
 from kvlib.figures import CSS_PIXELS_PER_INCH, figure
 from kvlib.i18n import T, language, set_language
+from kvlib.tables import table
 
 _font_log.setLevel(_level)
 
-__all__ = ["COLORS", "FONT_FAMILY", "FONT_FILE", "T", "figure", "language", "use"]
+__all__ = ["COLORS", "FONT_FAMILY", "FONT_FILE", "T", "figure", "language", "table", "use"]
 
 FONT_FAMILY = "KVBook Sans TC"
 FONT_FILE = Path(__file__).parent / "fonts" / "KVBookSansTC-Regular.otf"
@@ -74,11 +75,14 @@ RC = {
     "ytick.color": INK,
     "xtick.major.size": 0,
     "ytick.major.size": 0,
-    "legend.frameon": False,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.85,
     "figure.figsize": (7.0, 3.8),
     "figure.dpi": CSS_PIXELS_PER_INCH,
     "figure.facecolor": "white",
     "figure.constrained_layout.use": True,
+    "figure.constrained_layout.w_pad": 0.08,
+    "figure.constrained_layout.h_pad": 0.08,
     "svg.hashsalt": "kvlib",
 }
 
@@ -90,7 +94,7 @@ def use(lang: str) -> None:
     """
     set_language(lang)
     _register_font()
-    matplotlib.rcParams.update(matplotlib.rcParamsDefault)
+    matplotlib.rcdefaults()
     matplotlib.rcParams.update(RC)
 
 

@@ -1,0 +1,77 @@
+# make lab     open the book in JupyterLab (make lab BOOK_LANG=zh-TW: the Chinese edition)
+# make test    everything CI checks: ruff, tests, every notebook run again and compared
+# make build   build what is out of date   (make build ARGS="03 --lang en")
+# make check   is every notebook what its source says? Runs nothing
+# make lint    the book's own lints
+# make bench   the benchmarks, if there are any
+# make freeze  write constraints.txt anew from what is installed
+#
+# Options: PYTHON=python3.12   the Python that .venv is made with
+#          TORCH_INDEX=<url>   a second package index, e.g. PyTorch's for CPU-only wheels
+#          LAB_ARGS=…          passed to JupyterLab; TEST_ARGS=… to pytest; ARGS=… to the builder
+
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+BIN := .venv/Scripts
+else
+PYTHON ?= python3
+BIN := .venv/bin
+endif
+
+BOOK_LANG ?= en
+NOTEBOOKS := $(wildcard notebooks/en notebooks/zh-TW)
+NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 \
+	--nbval-sanitize-with=tests/book/sanitize.cfg
+PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt \
+	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+
+export PYTHONUTF8 = 1
+
+.PHONY: help lab test build check lint bench freeze
+
+help:
+	@sed -n '/^# make/,/^$$/s/^# \{0,1\}//p' Makefile
+
+lab: .venv/.book
+	$(BIN)/jupyter lab --ServerApp.root_dir=. \
+		--LabApp.default_url=/lab/tree/notebooks/$(BOOK_LANG)/00-start.ipynb $(LAB_ARGS)
+
+test: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(NBVAL) tests $(NOTEBOOKS) $(TEST_ARGS)
+
+build: .venv/.dev
+	$(BIN)/python -m tools.build $(ARGS)
+
+check: .venv/.dev
+	$(BIN)/python -m tools.build --check $(ARGS)
+
+lint: .venv/.dev
+	$(BIN)/ruff check .
+	$(BIN)/python -m tools.lint
+
+bench: .venv/.dev
+	@for script in benchmarks/*.py; do \
+		test -e "$$script" || { echo "no benchmarks yet"; break; }; \
+		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
+	done
+
+freeze: .venv/.dev
+	$(BIN)/python -m tools.freeze
+
+# Installed once per change of these files. A reader needs the extra `book` only.
+.venv/.book: EXTRAS = book
+.venv/.dev: EXTRAS = book,dev
+.venv/.book .venv/.dev: pyproject.toml constraints.txt tools/lab/overrides.json | .venv/pyvenv.cfg
+	$(PIP_INSTALL) -e '.[$(EXTRAS)]'
+	mkdir -p .venv/share/jupyter/lab/settings
+	cp tools/lab/overrides.json .venv/share/jupyter/lab/settings/
+	touch .venv/.book $@
+
+.venv/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
+		echo "The book needs Python 3.11, 3.12 or 3.13; $(PYTHON) is: $$($(PYTHON) --version 2>&1)."; \
+		echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; \
+		echo "$(PYTHON) cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv,"; \
+		echo "or name a Python that can: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }

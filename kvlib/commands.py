@@ -1,0 +1,133 @@
+"""`kvlib estimate` and `kvlib budget`: arguments in, a report out. The reports are in `report`, the arithmetic elsewhere."""
+
+import json
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from kvlib import report
+from kvlib.budget import memory_budget
+from kvlib.dtypes import BITS
+from kvlib.errors import SpecError
+from kvlib.hardware import CAPACITIES, GPUS
+from kvlib.i18n import LANGUAGES, T
+from kvlib.readers import load_spec, presets
+from kvlib.spec import ModelSpec
+from kvlib.units import GB
+
+Lang = StrEnum("Lang", {lang: lang for lang in LANGUAGES})
+Dtype = StrEnum("Dtype", {name: name for name in BITS})
+Capacity = StrEnum("Capacity", {name: name for name in CAPACITIES})
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=T("KV 快取要多少記憶體，以及這些數字怎麼來。", "How much memory a KV cache takes, and where the number comes from."),
+    epilog=T("結束碼：0 有答案；1 模型放不下（budget）；2 輸入有誤。",
+             "Exit codes: 0 answered; 1 the model does not fit (budget); 2 wrong input."),
+)  # fmt: skip
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps the commands named, however many there are."""
+
+
+Model = Annotated[str, typer.Argument(metavar="MODEL|config.json", show_default=False, help=T(
+    f"內建模型名稱，或 config.json 的路徑。內建：{', '.join(presets())}",
+    f"A preset, or the path of a config.json. Presets: {', '.join(presets())}"))]  # fmt: skip
+Tokens = Annotated[int, typer.Option("--tokens", "-n", min=1, help=T("每個序列的 token 數", "Tokens per sequence"))]
+KvDtype = Annotated[Dtype, typer.Option(help=T("K 與 V 的儲存型別", "How K and V are stored"))]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help=T(
+    "改寫 config 的一個欄位，可重複，例如 num_key_value_heads=64",
+    "Replace one config field; may be repeated, as in num_key_value_heads=64"))]  # fmt: skip
+Json = Annotated[bool, typer.Option("--json", help=T("輸出 JSON", "Print JSON"))]
+Language = Annotated[Lang | None, typer.Option("--lang", show_default=False, help=T(
+    "報表語言（預設依系統 locale）", "Language of the report (default: the locale's)"))]  # fmt: skip
+
+
+@app.command(
+    help=T("一批序列的 KV 快取要多少位元組。", "Bytes of KV cache that a batch of sequences needs."),
+    epilog=T("範例：", "Examples:") + " kvlib estimate llama-2-70b --tokens 4096 --batch 32  ·  "
+    "kvlib estimate ./config.json --kv-dtype fp8 --json",
+)
+def estimate(
+    model: Model,
+    tokens: Tokens = 4096,
+    batch: Annotated[int, typer.Option("--batch", "-b", min=1, help=T("序列數", "Number of sequences"))] = 1,
+    kv_dtype: KvDtype = Dtype("bf16"),
+    tp: Annotated[int, typer.Option(min=1, help=T("張量平行度；大於 1 時算的是一張卡", "Tensor-parallel ranks; above 1 "
+                                                  "the numbers are those of one rank"))] = 1,
+    set_fields: Set = None,
+    as_json: Json = False,
+    lang: Language = None,
+) -> int:  # fmt: skip
+    spec = _load(model, set_fields)
+    answer = report.Estimate(spec, tokens, batch, str(kv_dtype), tp)
+    _show(answer, as_json)
+    return 0
+
+
+@app.command(
+    help=T("在這些卡上，權重之外還放得下多少序列。", "What the cards hold beside the weights, and how many sequences that is."),
+    epilog=T("範例：", "Examples:") + " kvlib budget llama-2-70b --gpu h100-80gb --gpus 2 --tokens 4096  ·  "
+    "kvlib budget llama-2-70b --gpus 2 --capacity reported --utilization 0.9",
+)
+def budget(
+    model: Model,
+    gpu: Annotated[str, typer.Option(help=T("顯示卡：", "Card: ") + ", ".join(GPUS))] = "h100-80gb",
+    gpus: Annotated[int, typer.Option(min=1, help=T("卡數（張量平行）", "Number of cards (tensor parallel)"))] = 1,
+    tokens: Tokens = 4096,
+    capacity: Annotated[Capacity, typer.Option(help=T(
+        "容量慣例：decimal 80·10⁹、binary 80·2³⁰、reported 程式實際看到的", "What 80 GB means: decimal 80·10⁹, binary "
+        "80·2³⁰, reported: what a program sees"))] = Capacity("decimal"),
+    utilization: Annotated[float, typer.Option(help=T("可用的比例", "Fraction that may be used"))] = 1.0,
+    weight_dtype: Annotated[Dtype, typer.Option(help=T("權重的儲存型別", "How weights are stored"))] = Dtype("bf16"),
+    weight_gb: Annotated[float | None, typer.Option(min=0, show_default=False, help=T(
+        "直接給權重的 GB（預設：參數數 × 型別）", "Weights in GB, if not parameters × dtype"))] = None,
+    kv_dtype: KvDtype = Dtype("bf16"),
+    runtime_gb: Annotated[float, typer.Option(min=0, help=T("每張卡執行環境的 GB", "Runtime per card, in GB"))] = 3.0,
+    activation_gb: Annotated[float, typer.Option(min=0, help=T("啟動值的 GB（全部的卡）", "Activations over all cards, in GB"))] = 0.0,
+    block_size: Annotated[int, typer.Option(min=1, help=T("每個區塊的 token 數", "Tokens per block"))] = 1,
+    set_fields: Set = None,
+    as_json: Json = False,
+    lang: Language = None,
+) -> int:  # fmt: skip
+    ledger = memory_budget(
+        _load(model, set_fields),
+        gpu,
+        gpus,
+        capacity=str(capacity),
+        utilization=utilization,
+        weight_dtype=str(weight_dtype),
+        kv_dtype=str(kv_dtype),
+        weight_bytes=None if weight_gb is None else round(weight_gb * GB),
+        runtime_per_gpu=round(runtime_gb * GB),
+        activation_bytes=round(activation_gb * GB),
+    )
+    _show(report.BudgetReport(ledger, tokens, block_size, str(capacity), utilization,
+                              None if weight_gb is not None else str(weight_dtype)), as_json)  # fmt: skip
+    return 0 if ledger.left_for_kv > 0 else 1
+
+
+def _load(model: str, set_fields: list[str] | None) -> ModelSpec:
+    overrides = {}
+    for item in set_fields or []:
+        field, equals, value = item.partition("=")
+        try:
+            overrides[field] = json.loads(value)
+        except ValueError:
+            overrides[field] = value
+        if not (field and equals):
+            raise SpecError(f"--set {item!r}; expected FIELD=VALUE, such as num_key_value_heads=64")
+    return load_spec(model, **overrides)
+
+
+def _show(answer: "report.Report", as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps(answer.as_dict(), ensure_ascii=False, indent=2))
+    else:
+        answer.print()

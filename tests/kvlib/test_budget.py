@@ -1,0 +1,116 @@
+"""The ledger: the six conventions of the interview question, and what must hold of every budget."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvlib import GB, GPUS, GiB, SpecError, kv_bytes, load_spec, memory_budget
+
+SPEC = load_spec("llama-2-70b")
+
+
+@pytest.mark.parametrize(
+    ("convention", "sequences"),
+    [
+        ({"capacity": "decimal", "weight_bytes": 140 * GB}, 10.4),
+        ({"capacity": "decimal"}, 11.96),
+        ({"capacity": "reported"}, 19.31),
+        ({"capacity": "binary"}, 20.75),
+        ({"capacity": "reported", "utilization": 0.90}, 6.65),
+        ({"capacity": "reported", "utilization": 0.92}, 9.18),
+    ],
+)
+def test_the_six_conventions_of_the_interview(convention, sequences):
+    budget = memory_budget(SPEC, gpu="h100-80gb", n_gpus=2, **convention)
+    digits = len(str(sequences).partition(".")[2])
+    assert round(budget.sequences(4096), digits) == sequences
+    assert budget.max_sequences(4096) == int(sequences)
+
+
+@given(
+    st.sampled_from(list(GPUS)),
+    st.sampled_from([1, 2, 4, 8, 16]),
+    st.sampled_from(["decimal", "binary", "reported"]),
+    st.floats(0.01, 1),
+    st.integers(0, 10 * GB),
+    st.integers(0, 10 * GB),
+)
+def test_every_byte_of_the_capacity_is_in_one_entry(gpu, n_gpus, capacity, utilization, runtime, activations):
+    b = memory_budget(SPEC, gpu, n_gpus, capacity=capacity, utilization=utilization, runtime_per_gpu=runtime,
+                      activation_bytes=activations)  # fmt: skip
+    assert b.weights + b.runtime + b.activations + b.left_for_kv == b.capacity
+    assert b.capacity <= n_gpus * GPUS[gpu].capacity(capacity)
+    assert b.runtime == n_gpus * runtime
+
+
+@given(st.integers(1, 10_000), st.integers(1, 64))
+def test_max_sequences_is_the_largest_number_that_fits(n_tokens, block_size):
+    b = memory_budget(SPEC, n_gpus=4)
+    blocks = -(-n_tokens // block_size)
+    one = blocks * kv_bytes(SPEC, block_size)
+    most = b.max_sequences(n_tokens, block_size)
+    assert most * one <= b.left_for_kv < (most + 1) * one
+
+
+def test_a_partly_filled_block_is_paid_in_full():
+    # 4,097 tokens in blocks of 16 are 257 blocks
+    assert memory_budget(SPEC, n_gpus=2, weight_bytes=0, runtime_per_gpu=0, capacity=1_347_420_160 // 2).max_sequences(
+        4097, block_size=16) == 1  # fmt: skip
+    assert memory_budget(SPEC, n_gpus=2, weight_bytes=0, runtime_per_gpu=0, capacity=1_347_420_158 // 2).max_sequences(
+        4097, block_size=16) == 0  # fmt: skip
+
+
+def test_beyond_the_kv_heads_more_cards_replicate():
+    at_8 = memory_budget(SPEC, n_gpus=8).kv_per_sequence(4096)
+    assert at_8 == kv_bytes(SPEC, 4096)
+    assert memory_budget(SPEC, n_gpus=16).kv_per_sequence(4096) == 2 * at_8
+
+
+def test_llama_3_8b_on_16_ranks_keeps_16384_bytes_per_token_each():
+    assert kv_bytes(load_spec("llama-3-8b"), 1, tp=16) == 16_384
+
+
+def test_what_does_not_fit_is_negative_and_holds_nothing():
+    b = memory_budget(SPEC, gpu="rtx-3090-24gb")
+    assert b.left_for_kv < 0
+    assert b.sequences(4096) == 0.0
+    assert b.max_sequences(4096) == 0
+
+
+def test_capacity_conventions_of_one_card():
+    gpu = GPUS["h100-80gb"]
+    assert gpu.capacity("decimal") == 80 * 10**9
+    assert gpu.capacity("binary") == 80 * 2**30
+    assert gpu.capacity("reported") == int(79.10 * GiB)
+
+
+@pytest.mark.parametrize("gpu", GPUS.values(), ids=lambda g: g.name)
+def test_a_program_sees_less_than_the_binary_reading_of_the_box(gpu):
+    assert gpu.capacity("decimal") < gpu.capacity("binary")
+    assert 0.9 * gpu.capacity("binary") < gpu.capacity("reported") < gpu.capacity("binary")
+
+
+def test_fp8_kv_doubles_the_sequences_and_leaves_the_weights_alone():
+    plain, fp8 = (memory_budget(SPEC, n_gpus=2, kv_dtype=d) for d in ("bf16", "fp8"))
+    assert fp8.weights == plain.weights
+    assert fp8.sequences(4096) == 2 * plain.sequences(4096)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "names"),
+    [
+        ({"gpu": "h100"}, "h100"),
+        ({"n_gpus": 0}, "n_gpus"),
+        ({"capacity": "marketing"}, "marketing"),
+        ({"utilization": 0}, "utilization"),
+        ({"utilization": 1.1}, "utilization"),
+        ({"kv_dtype": "fp7"}, "fp7"),
+        ({"weight_dtype": "fp7"}, "fp7"),
+        ({"weight_bytes": -1}, "weight_bytes"),
+        ({"runtime_per_gpu": -1}, "runtime_per_gpu"),
+        ({"activation_bytes": 0.5}, "activation_bytes"),
+    ],
+)
+def test_a_wrong_argument_is_named(wrong, names):
+    with pytest.raises(SpecError, match=names):
+        memory_budget(SPEC, **wrong)

@@ -1,0 +1,139 @@
+"""The `kvlib` command, run in-process where that suffices, and as a process for what only a process shows."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from kvlib import i18n, kv_bytes, load_spec
+from kvlib.cli import main
+
+ESTIMATE_KEYS = ["model", "meaning", "n_tokens", "batch", "kv_dtype", "tp", "kv_bytes", "growth", "terms", "notes"]
+BUDGET_KEYS = [
+    "model", "gpu", "n_gpus", "capacity_convention", "utilization", "capacity", "weight_dtype", "weights", "runtime",
+    "activations", "left_for_kv", "kv_dtype", "n_tokens", "block_size", "kv_per_sequence", "sequences",
+    "max_sequences", "notes",
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _english(monkeypatch):
+    """The commands build their help once, in the language of the first call: keep it English, and put it back."""
+    before = i18n.language()
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    yield
+    i18n.set_language(before)
+
+
+def run(*args: str, env: dict | None = None) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-m", "kvlib.cli", *args], capture_output=True, text=True,
+                          encoding="utf-8", env=env)  # fmt: skip
+
+
+def test_estimate_json(capsys):
+    assert main(["estimate", "llama-2-70b", "--tokens", "4096", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer) == ESTIMATE_KEYS
+    assert answer["kv_bytes"] == 1_342_177_280
+    assert sum(term["bytes"] for term in answer["terms"]) == answer["kv_bytes"]
+    assert "ideal" in answer["meaning"]
+
+
+def test_estimate_batch_and_variant(capsys):
+    main(["estimate", "llama-2-70b", "-n", "4096", "-b", "32", "--json"])
+    assert json.loads(capsys.readouterr().out)["kv_bytes"] == 42_949_672_960
+    main(["estimate", "llama-2-70b", "-n", "4096", "--set", "num_key_value_heads=64", "--json"])
+    assert json.loads(capsys.readouterr().out)["kv_bytes"] == 10 * 2**30
+
+
+def test_estimate_shows_the_formula_with_its_numbers(capsys):
+    main(["estimate", "gemma-3-27b", "--tokens", "131072", "--kv-dtype", "fp8"])
+    text = capsys.readouterr().out
+    for piece in ("52", "min(131,072, 1,024)", "16 KV heads × (128 + 128) = 4,096", "1 B ×", "ideal"):
+        assert piece.lower() in text.lower(), piece
+    assert f"{kv_bytes(load_spec('gemma-3-27b'), 131_072, kv_dtype='fp8'):,} B" in text
+
+
+def test_estimate_reads_a_config_file(tmp_path, capsys):
+    fields = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4,
+              "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 100}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(fields))
+    for path in (tmp_path, tmp_path / "config.json"):
+        assert main(["estimate", str(path), "--tokens", "10", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["kv_bytes"] == 2 * 2 * 2 * 16 * 2 * 10
+
+
+def test_budget_json(capsys):
+    args = ["budget", "llama-2-70b", "--gpus", "2", "--capacity", "reported", "--utilization", "0.9", "--json"]
+    assert main(args) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert list(answer) == BUDGET_KEYS
+    assert round(answer["sequences"], 2) == 6.65
+    assert answer["max_sequences"] == 6
+
+
+def test_budget_with_the_rounded_weights_of_the_interview(capsys):
+    assert main(["budget", "llama-2-70b", "--gpus", "2", "--weight-gb", "140"]) == 0
+    assert "= 10.43 → 10 sequences" in capsys.readouterr().out
+
+
+def test_exit_codes(capsys):
+    assert main(["budget", "llama-2-70b"]) == 1  # one card does not hold the weights
+    assert "Does not fit" in capsys.readouterr().out
+    assert main(["estimate", "llama-2-7"]) == 2
+    assert "did you mean llama-2-7b" in capsys.readouterr().err
+    assert main(["estimate", "llama-2-7b", "--tokens", "0"]) == 2
+    assert main(["estimate", "llama-2-7b", "--set", "no-equals-sign"]) == 2
+    assert main(["budget", "llama-2-7b", "--gpu", "h100"]) == 2
+    assert "h100-80gb" in capsys.readouterr().err
+
+
+def test_exit_code_reaches_the_shell():
+    assert run("budget", "llama-2-70b").returncode == 1
+    wrong = run("estimate", "no-such-model")
+    assert wrong.returncode == 2
+    assert wrong.stdout == ""
+
+
+@pytest.mark.parametrize("command", ["estimate", "budget"])
+def test_both_languages_by_option_and_by_locale(command):
+    import os
+
+    plain = {k: v for k, v in os.environ.items() if not k.startswith("LC_") and k != "LANG"}
+    args = [command, "llama-2-7b"]
+    chinese = run(*args, "--lang", "zh-TW", env={**plain, "LC_ALL": "C.UTF-8"}).stdout
+    english = run(*args, "--lang", "en", env={**plain, "LC_ALL": "zh_TW.UTF-8", "PYTHONUTF8": "1"}).stdout
+    assert "token" in chinese and "token" in english
+    assert run(*args, env={**plain, "LC_ALL": "zh_TW.UTF-8", "PYTHONUTF8": "1"}).stdout == chinese
+    assert run(*args, env={**plain, "LANG": "en_US.UTF-8", "PYTHONUTF8": "1"}).stdout == english
+    assert any("\u4e00" <= c <= "\u9fff" for c in chinese)
+    assert not any("\u4e00" <= c <= "\u9fff" for c in english)
+
+
+@pytest.mark.parametrize("lang", ["zh-TW", "en"])
+def test_help_has_examples_in_the_language_asked_for(lang):
+    text = run("estimate", "--lang", lang, "--help").stdout
+    assert "kvlib estimate llama-2-70b" in text
+    assert ("範例" in text) == (lang == "zh-TW")
+
+
+@pytest.mark.parametrize("args", [["estimate", "llama-2-70b"], ["budget", "llama-2-70b", "--gpus", "2"]])
+def test_an_answer_imports_no_heavy_package(args):
+    code = (f"import sys; from kvlib.cli import main; main({args!r}); "
+            "print(sorted({m.partition('.')[0] for m in sys.modules}), file=sys.stderr)")  # fmt: skip
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, encoding="utf-8",
+                            env=None)  # fmt: skip
+    heavy = {"torch", "numpy", "matplotlib", "transformers", "pydantic", "ipywidgets", "IPython"}
+    assert heavy & set(eval(result.stderr)) == set()
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_reports_fit_80_columns(lang, capsys):
+    from rich.cells import cell_len
+
+    for preset in ("llama-2-70b", "gemma-3-27b", "deepseek-v3", "gpt-oss-120b"):
+        main(["estimate", preset, "--tokens", "131072", "--batch", "32", "--lang", lang])
+        main(["budget", preset, "--gpus", "16", "--capacity", "reported", "--utilization", "0.9", "--lang", lang])
+    too_wide = [line for line in capsys.readouterr().out.splitlines() if cell_len(line) > 80]
+    assert too_wide == []

@@ -1,0 +1,139 @@
+"""The per-layer sum: exact answers, and the laws that it obeys. The oracle adds up token by token and layer by layer."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvlib import Layer, ModelSpec, SpecError, kv_bytes, kv_growth, kv_terms, load_spec
+
+BYTES = {"fp32": 4, "bf16": 2, "fp8": 1}
+
+layers = st.builds(
+    Layer,
+    n_kv_heads=st.integers(0, 8),
+    k_dim=st.integers(1, 64),
+    v_dim=st.integers(1, 64),
+    latent=st.integers(0, 64),
+    window=st.none() | st.integers(1, 50),
+    chunk=st.none() | st.integers(1, 50),
+    state_bytes=st.integers(0, 1000),
+)
+tokens, batches, dtypes = st.integers(0, 200), st.integers(1, 5), st.sampled_from(list(BYTES))
+
+
+def spec_of(*some_layers: Layer) -> ModelSpec:
+    return ModelSpec("toy", tuple(some_layers), n_heads=8, hidden_size=8, vocab_size=8)
+
+
+def count_one_by_one(spec: ModelSpec, n_tokens: int, batch: int, kv_dtype: str) -> int:
+    """Walks over sequences, layers and tokens and counts what each layer still needs."""
+    total = 0
+    for _ in range(batch):
+        for layer in spec.layers:
+            total += layer.state_bytes
+            for age in range(n_tokens):  # age 0 is the newest token
+                if age < (layer.window or n_tokens) and age < (layer.chunk or n_tokens):
+                    heads = layer.n_kv_heads
+                    total += (heads * layer.k_dim + heads * layer.v_dim + layer.latent) * BYTES[kv_dtype]
+    return total
+
+
+@given(st.lists(layers, min_size=1, max_size=4), tokens, batches, dtypes)
+def test_the_sum_equals_counting_one_by_one(some, n_tokens, batch, kv_dtype):
+    spec = spec_of(*some)
+    assert kv_bytes(spec, n_tokens, batch, kv_dtype) == count_one_by_one(spec, n_tokens, batch, kv_dtype)
+
+
+@given(st.lists(layers, min_size=1, max_size=3), st.lists(layers, min_size=1, max_size=3), tokens, batches)
+def test_additive_over_layers(a, b, n_tokens, batch):
+    whole = kv_bytes(spec_of(*a, *b), n_tokens, batch)
+    assert whole == kv_bytes(spec_of(*a), n_tokens, batch) + kv_bytes(spec_of(*b), n_tokens, batch)
+
+
+@given(st.lists(layers, min_size=1, max_size=3), tokens, tokens, batches)
+def test_monotone_in_tokens(some, n, m, batch):
+    low, high = sorted((n, m))
+    assert kv_bytes(spec_of(*some), low, batch) <= kv_bytes(spec_of(*some), high, batch)
+
+
+@given(st.lists(layers, min_size=1, max_size=3), st.integers(1, 20), st.integers(1, 5), batches)
+def test_linear_in_tokens_batch_and_width_below_all_windows(some, n_tokens, times, batch):
+    free = spec_of(*(replace(layer, window=None, chunk=None, state_bytes=0) for layer in some))
+    one = kv_bytes(free, n_tokens)
+    assert kv_bytes(free, n_tokens * times) == one * times
+    assert kv_bytes(free, n_tokens, batch) == one * batch
+    assert kv_bytes(free, n_tokens, kv_dtype="fp32") == 2 * one == 4 * kv_bytes(free, n_tokens, kv_dtype="fp8")
+
+
+@given(st.lists(layers, min_size=1, max_size=3))
+def test_growth_says_what_the_sum_does(some):
+    spec, growth = spec_of(*some), kv_growth(spec_of(*some))
+    assert kv_bytes(spec, 1) - kv_bytes(spec, 0) == growth.per_token_early
+    assert kv_bytes(spec, 1001) - kv_bytes(spec, 1000) == growth.per_token_late
+    assert kv_bytes(spec, 1000) == 1000 * growth.per_token_late + growth.capped + growth.constant
+
+
+@given(st.integers(0, 5), st.integers(0, 7))
+def test_tensor_parallel_ranks_never_hold_less_than_one_head(log_heads, log_tp):
+    heads, tp = 2**log_heads, 2**log_tp
+    spec = spec_of(Layer(n_kv_heads=heads, k_dim=4, v_dim=4))
+    one_head = kv_bytes(spec_of(Layer(n_kv_heads=1, k_dim=4, v_dim=4)), 10)
+    assert kv_bytes(spec, 10, tp=tp) == max(1, heads // tp) * one_head
+
+
+def test_every_rank_holds_the_whole_latent():
+    spec = load_spec("deepseek-v3")
+    assert kv_bytes(spec, 100, tp=8) == kv_bytes(spec, 100)
+
+
+def test_tensor_parallelism_that_cannot_share_out_the_heads_is_refused():
+    with pytest.raises(SpecError, match="tp is 3"):
+        kv_bytes(load_spec("llama-2-70b"), 1, tp=3)
+
+
+def test_a_layer_that_shares_another_ones_cache_keeps_nothing():
+    own = Layer(n_kv_heads=2, k_dim=4, v_dim=4)
+    assert kv_bytes(spec_of(own, replace(own, shared_with=0)), 10) == kv_bytes(spec_of(own), 10)
+    assert kv_growth(spec_of(own, replace(own, shared_with=0))) == kv_growth(spec_of(own))
+
+
+def test_half_a_byte_is_rounded_up():
+    assert kv_bytes(spec_of(Layer(n_kv_heads=1, k_dim=1, v_dim=2)), 1, kv_dtype="int4") == 2
+
+
+def test_terms_put_equal_layers_together_and_add_up():
+    spec = load_spec("gemma-3-27b")
+    terms = kv_terms(spec, 131_072)
+    assert [(t.n_layers, t.retained) for t in terms] == [(52, 1024), (10, 131_072)]
+    assert sum(t.nbytes for t in terms) == kv_bytes(spec, 131_072) == 11_173_625_856
+
+
+def test_the_answers_of_the_interview():
+    spec = load_spec("llama-2-70b")
+    assert kv_bytes(spec, n_tokens=4096) == 1_342_177_280
+    assert kv_bytes(spec, n_tokens=4096, batch=32) == 42_949_672_960
+    assert kv_bytes(load_spec("llama-2-70b", num_key_value_heads=64), n_tokens=4096) == 10 * 2**30
+
+
+def test_a_torch_dtype_is_read_by_its_text():
+    torch = pytest.importorskip("torch")
+    spec = load_spec("llama-3-8b")
+    assert kv_bytes(spec, 8192, kv_dtype=torch.bfloat16) == kv_bytes(spec, 8192, kv_dtype="bf16") == 2**30
+
+
+@pytest.mark.parametrize(
+    ("wrong", "names"),
+    [
+        ({"n_tokens": -1}, "n_tokens"),
+        ({"n_tokens": 1.5}, "n_tokens"),
+        ({"n_tokens": True}, "n_tokens"),
+        ({"batch": 0}, "batch"),
+        ({"kv_dtype": "fp7"}, "fp7"),
+        ({"tp": 0}, "tp"),
+    ],
+)
+def test_a_wrong_argument_is_named(wrong, names):
+    with pytest.raises(SpecError, match=names):
+        kv_bytes(load_spec("llama-2-7b"), **{"n_tokens": 1, **wrong})

@@ -1,0 +1,148 @@
+"""Reading configs: what is read, what is refused, and that the refusal names the field and the way out."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvlib import ModelSpec, SpecError, kv_bytes, load_spec, presets
+from kvlib.readers import MODELS
+
+BASE = {
+    "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 8,
+    "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 100, "max_position_embeddings": 512,
+}  # fmt: skip
+
+
+def caps(config: dict) -> list[int | None]:
+    return [layer.cap for layer in load_spec(config).layers]
+
+
+def test_every_preset_loads_and_names_its_source():
+    assert len(presets()) >= 17
+    for name in presets():
+        spec = load_spec(name)
+        assert spec.source and spec.n_layers and spec.n_params
+
+
+def test_a_spec_passes_through_and_takes_no_overrides():
+    spec = load_spec("llama-2-7b")
+    assert load_spec(spec) is spec
+    with pytest.raises(SpecError, match=r"dataclasses\.replace"):
+        load_spec(spec, num_key_value_heads=1)
+
+
+def test_overrides_replace_single_fields():
+    assert load_spec(BASE, num_key_value_heads=8).n_kv_heads == 8
+
+
+def test_a_nested_text_config_is_read():
+    nested = {"model_type": "whole", "text_config": BASE, "tie_word_embeddings": True}
+    assert load_spec(nested).layers == load_spec(BASE).layers
+    assert load_spec(nested).n_params == load_spec(BASE, tie_word_embeddings=True).n_params
+
+
+def test_an_unknown_model_type_is_read_generically_and_says_so():
+    spec = load_spec(BASE | {"model_type": "brand-new"})
+    assert spec.layers == load_spec(BASE).layers
+    assert "brand-new" in spec.notes[0]
+    with pytest.raises(SpecError, match="weight_bytes"):
+        _ = spec.n_params
+
+
+@pytest.mark.parametrize(
+    ("name", "alias"),
+    [("num_hidden_layers", "n_layer"), ("hidden_size", "n_embd"), ("num_attention_heads", "n_head"),
+     ("num_key_value_heads", "num_kv_heads")],
+)  # fmt: skip
+def test_aliases_are_read_and_may_not_contradict(name, alias):
+    renamed = {k: v for k, v in BASE.items() if k != name} | {alias: BASE[name]}
+    assert load_spec(renamed).layers == load_spec(BASE).layers
+    with pytest.raises(SpecError, match=f"{name}.*{alias}.*contradict"):
+        load_spec(BASE | {alias: BASE[name] + 1})
+
+
+def test_window_patterns():
+    window = {"sliding_window": 16}
+    kinds = ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]
+    assert caps(BASE | window | {"layer_types": kinds}) == [None, 16, 16, None]
+    assert caps(BASE | window | {"model_type": "mistral"}) == [16] * 4
+    assert caps(BASE | window | {"model_type": "gemma2", "head_dim": 8}) == [16, None, 16, None]
+    gemma3 = BASE | window | {"model_type": "gemma3_text", "head_dim": 8, "num_hidden_layers": 7}
+    assert caps(gemma3) == [16] * 5 + [None, 16]
+    assert caps(gemma3 | {"sliding_window_pattern": 3}) == [16, 16, None] * 2 + [16]
+    qwen = BASE | window | {"model_type": "qwen2", "max_window_layers": 3}
+    assert caps(qwen) == [None] * 4
+    assert caps(qwen | {"use_sliding_window": True}) == [None] * 3 + [16]
+
+
+@pytest.mark.parametrize("model_type", ["llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text", "new"])
+def test_no_window_means_every_layer_grows(model_type):
+    config = BASE | {"model_type": model_type, "sliding_window": None, "head_dim": 8}
+    assert caps(config) == [None] * 4
+
+
+@pytest.mark.parametrize(
+    ("change", "names"),
+    [
+        ({"num_hidden_layers": None}, "num_hidden_layers is null"),
+        ({"num_hidden_layers": -1}, "num_hidden_layers is -1"),
+        ({"num_hidden_layers": True}, "num_hidden_layers is True"),
+        ({"num_key_value_heads": [2, 2]}, r"num_key_value_heads is \[2, 2\]"),
+        ({"num_key_value_heads": 3}, "num_key_value_heads is 3 and does not divide num_attention_heads = 8"),
+        ({"num_key_value_heads": None, "model_type": "mistral"}, "num_key_value_heads is null"),
+        ({"hidden_size": "64"}, "hidden_size is '64'"),
+        ({"hidden_size": 60}, "add head_dim"),
+        ({"head_dim": None, "model_type": "qwen3"}, "head_dim is absent"),
+        ({"head_dim": 8.0}, "head_dim is 8.0"),
+        ({"vocab_size": None}, "vocab_size is null"),
+        ({"tie_word_embeddings": "no"}, "tie_word_embeddings is 'no'"),
+        ({"layer_types": ["full_attention"]}, "layer_types"),
+        ({"layer_types": ["mamba"] * 4}, "mamba"),
+        ({"layer_types": ["sliding_attention"] * 4}, "add sliding_window"),
+        ({"sliding_window": 16, "model_type": "new"}, "add layer_types"),
+        ({"sliding_window": "4k", "model_type": "mistral"}, "sliding_window is '4k'"),
+        ({"model_type": "qwen2", "sliding_window": 16, "use_sliding_window": True}, "max_window_layers"),
+        ({"kv_lora_rank": 16}, "qk_rope_head_dim"),
+    ],
+)
+def test_what_decides_the_answer_and_is_wrong_is_named(change, names):
+    with pytest.raises(SpecError, match=names):
+        load_spec(BASE | change)
+
+
+@pytest.mark.parametrize("field", ["num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"])
+def test_an_absent_field_is_named(field):
+    with pytest.raises(SpecError, match=f"{field} is absent"):
+        load_spec({k: v for k, v in BASE.items() if k != field})
+
+
+def test_files_that_are_no_config_are_refused(tmp_path):
+    broken, array = tmp_path / "broken.json", tmp_path / "array.json"
+    broken.write_text("{")
+    array.write_text("[1]")
+    with pytest.raises(SpecError, match="is not JSON"):
+        load_spec(broken)
+    with pytest.raises(SpecError, match="holds a list"):
+        load_spec(array)
+    with pytest.raises(SpecError, match="neither a file"):
+        load_spec(tmp_path / "nowhere")
+
+
+junk = st.none() | st.booleans() | st.integers(-5, 10**12) | st.floats() | st.text(max_size=5) | st.lists(st.integers())
+
+
+@given(st.sampled_from(presets()), st.data())
+def test_a_damaged_config_is_refused_or_read_never_crashes(preset, data):
+    config = json.loads((MODELS / f"{preset}.json").read_text(encoding="utf-8"))["config"]
+    field = data.draw(st.sampled_from(sorted(config)))
+    config = {k: v for k, v in config.items() if k != field} | data.draw(st.just({}) | st.just({field: data.draw(junk)}))
+    if config.get("num_hidden_layers", 0) and str(config["num_hidden_layers"]).isdigit():
+        config["num_hidden_layers"] = min(int(config["num_hidden_layers"]), 200)
+    try:
+        spec = load_spec(config)
+    except SpecError:
+        return
+    assert isinstance(spec, ModelSpec)
+    assert kv_bytes(spec, 1000) >= 0

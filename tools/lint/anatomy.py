@@ -1,0 +1,54 @@
+"""A chapter has the parts every chapter has, in plain Markdown."""
+
+import re
+
+from tools.lint.markdown import parse
+from tools.lint.problem import Problem
+from tools.source import LANGUAGES, Source
+
+SECTIONS = {
+    "en": (
+        "Learning objectives",
+        "Self-check",
+        "Key takeaways",
+        "Interview follow-ups",
+        "Further reading",
+    ),
+    "zh-TW": ("學習目標", "自我檢查", "重點整理", "面試追問", "延伸閱讀"),
+}
+_DIRECTIVE = re.compile(r"^\s*(:{3,}\S*|`{3,}\{\S*)|(\{[a-z][a-z:-]*\})`", re.MULTILINE)
+
+
+def lint_anatomy(source: Source, name: str) -> list[Problem]:
+    """One title, the common sections in order (chapters from 01 on), no MyST directives."""
+    problems = []
+    for cell in source.cells:
+        if cell.kind == "markdown" and (directive := _DIRECTIVE.search(cell.text)):
+            given = (directive[1] or directive[2]).strip()
+            message = (
+                f"MyST directive {given}: Jupyter shows it raw; use plain Markdown or <details>"
+            )
+            problems.append(Problem(f"{name}:{cell.line} ({cell.lang})", message))
+    for lang in LANGUAGES:
+        problems += [Problem(f"{name} ({lang})", message) for message in _skeleton(source, lang)]
+    return problems
+
+
+def _skeleton(source: Source, lang: str) -> list[str]:
+    prose = [parse(cell.text) for cell in source.cells if cell.lang == lang]
+    headings = [heading for part in prose for heading in part.headings]
+    titles = [text for level, text in headings if level == 1]
+    messages = []
+    if len(titles) != 1 or headings[0][0] != 1:
+        messages.append(f"has {len(titles)} titles (# …); it needs one, before every other heading")
+    if source.slug.startswith("00"):
+        return messages
+    sections = [text for level, text in headings if level == 2]
+    places = [sections.index(title) if title in sections else None for title in SECTIONS[lang]]
+    for title, place in zip(SECTIONS[lang], places, strict=True):
+        if place is None:
+            messages.append(f"has no section `## {title}`; add it, spelled like this")
+    found = [place for place in places if place is not None]
+    if found != sorted(found):
+        messages.append(f"common sections are out of order; expected {', '.join(SECTIONS[lang])}")
+    return messages

@@ -1,0 +1,74 @@
+"""Code cells that can be read at a glance, and whose output nbval can compare."""
+
+import re
+import statistics
+import unicodedata
+
+from tools.lint.markdown import quantities
+from tools.lint.problem import Problem
+from tools.lint.python import has_han, prints, syntax_error, translations
+from tools.source import HIDDEN, Cell, Source
+
+MAX_LINES, MEDIAN_LINES, MAX_COLUMNS = 10, 5, 80
+_SILENCED = re.compile(
+    r"nbval-skip|(?:nbval-)?raises-exception|\b(?:NBVAL|PYTEST_VALIDATE)_[A-Z_]+"
+)
+
+
+def lint_code(source: Source, name: str) -> list[Problem]:
+    """Length and width of code cells, semicolons, prints, translations."""
+    cells = [cell for cell in source.cells if cell.kind == "code"]
+    problems = []
+    for cell in cells:
+        problems += [Problem(f"{name}:{cell.line} (code)", message) for message in _messages(cell)]
+    median = statistics.median([_length(cell) for cell in cells if HIDDEN not in cell.tags])
+    if median > MEDIAN_LINES:
+        message = f"the median code cell has {median:g} lines, allowed {MEDIAN_LINES}; split the long ones"
+        problems.append(Problem(name, message))
+    return problems
+
+
+def _messages(cell: Cell) -> list[str]:
+    messages = []
+    if error := syntax_error(cell.text):
+        messages.append(f"not Python: {error}")
+    if silenced := _SILENCED.search(" ".join((cell.text, *cell.tags))):
+        messages.append(
+            f"{silenced[0]} hides this cell from nbval; only the tag nbval-ignore-output may"
+        )
+    if HIDDEN in cell.tags:
+        if not cell.text.startswith("figure("):
+            messages.append(
+                f"tagged {HIDDEN} its source is folded away, so it holds one figure(…) call and nothing else"
+            )
+    elif (length := _length(cell)) > MAX_LINES:
+        messages.append(
+            f"{length} lines, allowed {MAX_LINES}; split the cell, or move code to kvlib"
+        )
+    for line in cell.text.splitlines():
+        if (width := _columns(line)) > MAX_COLUMNS:
+            messages.append(
+                f"{width} columns, allowed {MAX_COLUMNS} (Chinese takes two): {line.strip()}"
+            )
+        if line.rstrip().endswith(";"):
+            messages.append(
+                f"trailing ; does not hide output under nbval, write `_ = …`: {line.strip()}"
+            )
+    if (count := prints(cell.text)) > 1:
+        messages.append(
+            f"{count} prints; keep one per cell, so that one output belongs to one cell"
+        )
+    for chinese, english in translations(cell.text):
+        if has_han(english) and not has_han(chinese):
+            messages.append(f"T takes Chinese first, English second: T({chinese!r}, {english!r})")
+        elif sorted(quantities(chinese)) != sorted(quantities(english)):
+            messages.append(f"numbers differ in T({chinese!r}, {english!r})")
+    return messages
+
+
+def _length(cell: Cell) -> int:
+    return sum(bool(line.strip()) for line in cell.text.splitlines())
+
+
+def _columns(line: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line)

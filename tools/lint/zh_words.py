@@ -1,0 +1,69 @@
+"""Words of the mainland that a reader in Taiwan stumbles over, and what to write instead.
+
+A word is looked for anywhere in a text, after every phrase of ``ALLOWED`` has been set aside.
+"""
+
+BANNED = {
+    "默認": "預設",
+    "數據": "資料",
+    "代碼": "程式碼",
+    "加載": "載入",
+    "質量": "品質",
+    "軟件": "軟體",
+    "硬件": "硬體",
+    "網絡": "網路",
+    "信息": "資訊、訊息",
+    "函數": "函式",
+    "變量": "變數",
+    "數組": "陣列",
+    "循環": "迴圈",
+    "接口": "介面",
+    "支持": "支援",
+    "服務器": "伺服器",
+    "顯卡": "GPU、顯示卡",
+    "視頻": "影片",
+    "文檔": "文件",
+    "打印": "印出",
+    "調用": "呼叫",
+    "返回值": "回傳值",
+    "內存": "記憶體",
+    "顯存": "GPU 記憶體",
+    "緩存": "快取",
+    "帶寬": "頻寬",
+    "線程": "執行緒",
+    "內核": "核心（kernel）",
+    "隊列": "佇列",
+    "調度": "排程",
+    "並發": "並行",
+    "字節": "位元組",
+    "比特": "位元",
+    "令牌": "token（詞元）",
+    "滑動窗口": "滑動視窗",
+    "訪存": "記憶體存取",
+    "時延": "延遲",
+    "譯碼": "解碼",
+    "激活": "啟動",
+    "投機解碼": "推測解碼",
+    "分位值": "百分位數",
+    "塊表": "區塊表",
+}
+
+ALLOWED = {  # phrase: reason
+    "數學函數": "a function of mathematics is 函數; 函式 is a program's",
+    "指數函數": "a function of mathematics",
+    "線性函數": "a function of mathematics",
+    "損失函數": "a function of mathematics",
+    "區塊表": "the right word for block table; it contains 塊表",
+    "內存放": "內 + 存放 (kept inside), not 內存",
+    "內存有": "內 + 存有 (holds inside), not 內存",
+    "內存下": "內 + 存下 (stored inside), not 內存",
+    "記憶體內存": "記憶體內 + 存 (stored in memory), not 內存",
+    "快取內存": "快取內 + 存 (stored in the cache), not 內存",
+}
+
+
+def banned_words(text: str) -> list[tuple[str, str]]:
+    """(word, what to write instead) for every banned word in ``text``."""
+    for phrase in ALLOWED:
+        text = text.replace(phrase, "　")
+    return [(word, instead) for word, instead in BANNED.items() if word in text]
