@@ -6,7 +6,7 @@ from kvlib.hardware import GPU, GPUS, load_gpu
 from kvlib.memory import KVGrowth, kv_bytes, kv_growth, kv_terms
 from kvlib.readers import load_spec, presets
 from kvlib.spec import Layer, ModelSpec, Weight
-from kvlib.units import GB, KB, KiB, GiB, MB, MiB, TB, TiB, format_bytes
+from kvlib.units import GB, KB, MB, TB, GiB, KiB, MiB, TiB, format_bytes
 
 __all__ = [
     "GB", "GPU", "GPUS", "KB", "MB", "TB", "Budget", "GiB", "KVGrowth", "KiB", "Layer", "MiB", "ModelSpec",

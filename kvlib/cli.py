@@ -6,6 +6,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 
 from kvlib.errors import SpecError
 from kvlib.i18n import LANGUAGES, T, language_from_locale, set_language
@@ -32,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _language(args: list[str]) -> str:
     """The last --lang on the command line, else the locale's. A wrong one is left for typer to refuse."""
-    given = [b for a, b in zip(args, args[1:], strict=False) if a == "--lang"]
+    given = [b for a, b in pairwise(args) if a == "--lang"]
     given += [a.removeprefix("--lang=") for a in args if a.startswith("--lang=")]
     return given[-1] if given and given[-1] in LANGUAGES else language_from_locale(os.environ)
 

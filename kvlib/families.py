@@ -19,6 +19,7 @@ class Family:
     norms: norm vectors of the hidden size per layer.
     experts: layout of a mixture of experts: "fused" (one tensor for all, with biases) or "separate"; None is dense.
     sinks: a learned attention-sink value per query head?
+    windows: does the class have sliding windows at all? If not, a `sliding_window` contradicts it.
     full_every: with a window, layer i is full when (i + 1) is a multiple of this; None: every layer slides.
     window_switch: does the window count only with `use_sliding_window: true`?
     mha_when_absent: does an absent or null `num_key_value_heads` mean one per query head? If not, it must be given.
@@ -33,6 +34,7 @@ class Family:
     norms: int = 2
     experts: str | None = None
     sinks: bool = False
+    windows: bool = False
     full_every: int | None = None
     window_switch: bool = False
     mha_when_absent: bool = False
@@ -41,12 +43,12 @@ class Family:
 
 FAMILIES = {
     "llama": Family(mha_when_absent=True),
-    "mistral": Family(qkv_bias=False, o_bias=False),
-    "qwen2": Family(qkv_bias=True, o_bias=False, window_switch=True),
-    "qwen3": Family(qk_norm=True, window_switch=True, derive_head_dim=False),
+    "mistral": Family(windows=True, qkv_bias=False, o_bias=False),
+    "qwen2": Family(windows=True, qkv_bias=True, o_bias=False, window_switch=True),
+    "qwen3": Family(windows=True, qk_norm=True, window_switch=True, derive_head_dim=False),
     "gemma": Family(tied=True, derive_head_dim=False),
-    "gemma2": Family(tied=True, norms=4, full_every=2, derive_head_dim=False),
-    "gemma3_text": Family(tied=True, qk_norm=True, norms=4, full_every=6, derive_head_dim=False),
-    "gpt_oss": Family(attention_bias=True, experts="fused", sinks=True, full_every=2, derive_head_dim=False),
+    "gemma2": Family(windows=True, tied=True, norms=4, full_every=2, derive_head_dim=False),
+    "gemma3_text": Family(windows=True, tied=True, qk_norm=True, norms=4, full_every=6, derive_head_dim=False),
+    "gpt_oss": Family(windows=True, attention_bias=True, experts="fused", sinks=True, full_every=2, derive_head_dim=False),
     "deepseek_v3": Family(experts="separate"),
 }

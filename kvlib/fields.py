@@ -46,6 +46,13 @@ class Fields:
         """None when absent or null, else the value as a whole number ≥ minimum."""
         return None if self.get(name) is None else self.integer(name, minimum=minimum)
 
+    def text(self, name: str) -> str | None:
+        """None when absent or null, else the value as text."""
+        value = self.get(name)
+        if value is not None and not isinstance(value, str):
+            raise SpecError(f"{self.where}: {name} is {value!r}; expected a text")
+        return value
+
     def flag(self, name: str, *, default: bool) -> bool:
         """The value as true or false; `default` when absent or null."""
         value = self.get(name)

@@ -16,7 +16,7 @@ from kvlib.spec import Layer, ModelSpec
 from kvlib.weights import decoder_weights
 
 MODELS = Path(__file__).parent / "models"
-GENERIC = Family(mha_when_absent=True)  # an unknown model_type with ordinary fields
+GENERIC = Family(windows=True, mha_when_absent=True)  # an unknown model_type with ordinary fields
 
 
 def presets() -> list[str]:
@@ -46,13 +46,14 @@ def read_config(config: Mapping, *, name: str = "config", source: str = "") -> M
     if isinstance(config.get("text_config"), Mapping):
         config = config["text_config"] | {k: config[k] for k in ("tie_word_embeddings",) if k in config}
     fields = Fields(config, name)
-    model_type = fields.get("model_type")
+    model_type = fields.text("model_type")
     family = FAMILIES.get(model_type, GENERIC)
     n_layers = fields.integer("num_hidden_layers")
     n_heads = fields.integer("num_attention_heads")
     layer = _latent_layer(fields) if fields.get("kv_lora_rank") is not None else _layer(fields, family, n_heads)
     layers = _with_windows(fields, family, layer, n_layers)
     known = model_type in FAMILIES
+    weights = decoder_weights(fields, family, layer, n_layers, n_heads) if known else None
     return ModelSpec(
         name=name,
         layers=layers,
@@ -60,8 +61,7 @@ def read_config(config: Mapping, *, name: str = "config", source: str = "") -> M
         hidden_size=fields.integer("hidden_size"),
         vocab_size=fields.integer("vocab_size"),
         max_position_embeddings=fields.optional("max_position_embeddings"),
-        weights=decoder_weights(fields, family, n_layers=n_layers, n_heads=n_heads, n_kv_heads=layer.n_kv_heads,
-                                head_dim=layer.k_dim) if known else None,  # fmt: skip
+        weights=weights,
         source=source,
         notes=() if known else (f"model_type {model_type!r} was read generically; its parameters cannot be counted",),
     )
@@ -132,19 +132,21 @@ def _with_windows(fields: Fields, family: Family, layer: Layer, n_layers: int) -
     """One Layer per layer: which of them slide, and how far."""
     window = _window(fields, family)
     kinds = _layer_kinds(fields, family, n_layers, window)
-    if "sliding_attention" in kinds and window is None:
+    if "sliding_attention" in kinds and fields.get("sliding_window") is None:
         raise SpecError(f"{fields.where}: layer_types has sliding_attention and sliding_window is absent or null; "
                         "add sliding_window")  # fmt: skip
-    longest = fields.optional("max_position_embeddings")
-    if window and longest and window > longest:
-        window = None  # a window that no allowed context fills is full attention
     sliding = Layer(layer.n_kv_heads, layer.k_dim, layer.v_dim, layer.latent, window=window)
     return tuple(sliding if kind == "sliding_attention" else layer for kind in kinds)
 
 
 def _window(fields: Fields, family: Family) -> int | None:
+    """Tokens in the window, or None where there is none, it is switched off, or no allowed context would fill it."""
+    window, longest = fields.optional("sliding_window"), fields.optional("max_position_embeddings")
+    if window is not None and not family.windows:
+        raise SpecError(f"{fields.where}: sliding_window is {window} and model_type {fields.get('model_type')!r} has no "
+                        "windows; remove it or correct model_type")  # fmt: skip
     switched_on = fields.flag("use_sliding_window", default=not family.window_switch)
-    return fields.optional("sliding_window") if switched_on else None
+    return None if not switched_on or (window and longest and window > longest) else window
 
 
 def _layer_kinds(fields: Fields, family: Family, n_layers: int, window: int | None) -> list[str]:

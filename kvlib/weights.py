@@ -5,12 +5,11 @@ Shapes are (out, in), as torch.nn.Linear stores them. The sum of their sizes is 
 
 from kvlib.families import Family
 from kvlib.fields import Fields
-from kvlib.spec import Weight
+from kvlib.spec import Layer, Weight
 
 
-def decoder_weights(fields: Fields, family: Family, *, n_layers: int, n_heads: int,
-                    n_kv_heads: int, head_dim: int) -> tuple[Weight, ...]:  # fmt: skip
-    """Every weight tensor of the model. n_kv_heads and head_dim are 0 for latent attention, which has its own shapes.
+def decoder_weights(fields: Fields, family: Family, layer: Layer, n_layers: int, n_heads: int) -> tuple[Weight, ...]:
+    """Every weight tensor of the model. The widths of K and V come from `layer`; latent attention has its own shapes.
 
     Raises SpecError naming a field that is absent or malformed.
     """
@@ -18,10 +17,10 @@ def decoder_weights(fields: Fields, family: Family, *, n_layers: int, n_heads: i
     embedding = Weight("embed_tokens", "embedding", (vocab, hidden))
     head = Weight("lm_head", "head", (vocab, hidden))
     tied = fields.flag("tie_word_embeddings", default=family.tied)
-    if fields.get("kv_lora_rank") is not None:
+    if layer.latent:
         attention = _latent_attention(fields, n_layers, n_heads, hidden)
     else:
-        attention = _attention(fields, family, n_layers, n_heads, n_kv_heads, head_dim, hidden)
+        attention = _attention(fields, family, layer, n_layers, n_heads, hidden)
     norms = (
         Weight("layer norms", "norm", (hidden,), n_layers * family.norms),
         Weight("norm", "norm", (hidden,)),
@@ -34,12 +33,13 @@ def _linear(name: str, part: str, out: int, into: int, count: int, bias: bool = 
     return (weight, Weight(f"{name}.bias", part, (out,), count)) if bias else (weight,)
 
 
-def _attention(fields: Fields, family: Family, n_layers: int, n_heads: int, n_kv_heads: int, head_dim: int,
+def _attention(fields: Fields, family: Family, layer: Layer, n_layers: int, n_heads: int,
                hidden: int) -> tuple[Weight, ...]:  # fmt: skip
     says = fields.flag("attention_bias", default=family.attention_bias)
     qkv = says if family.qkv_bias is None else family.qkv_bias
     out = says if family.o_bias is None else family.o_bias
-    queries, keys = n_heads * head_dim, n_kv_heads * head_dim
+    head_dim = layer.k_dim
+    queries, keys = n_heads * head_dim, layer.n_kv_heads * head_dim
     extra = []
     if family.qk_norm:
         extra += [Weight(f"{x}_norm", "attention", (head_dim,), n_layers) for x in "qk"]

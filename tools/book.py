@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from tools import showcase
 from tools.source import LANGUAGES, Source
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,6 +53,8 @@ class Book:
                     problems.append(f"{name} is missing: run python -m tools.build {path.stem}")
                 elif difference := first_difference(read(committed), source.notebook(lang)):
                     problems.append(f"{name} is stale: {difference}; run make build")
+                elif difference := showcase.difference(self.root, path.stem, lang, read(committed)):
+                    problems.append(difference)
         return problems if slugs else problems + self.orphans()
 
     def orphans(self) -> list[str]:

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from tools import book, execute, stamps
+from tools import book, execute, showcase, stamps
 from tools.book import Book
 from tools.source import LANGUAGES, Source, SourceError
 
@@ -61,6 +61,7 @@ def build(
                 _explain(console, name, failure)
                 report.failed.append(name)
             else:
+                showcase.write(the_book.root, path.stem, lang, book.read(target))
                 stamps.write(stamp, inputs, target)
                 report.built.append(name)
     return report

@@ -20,6 +20,8 @@ HIDDEN = "figure"  # tag of a cell that is one figure(…) call: built with its 
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 _LANG_LINE = re.compile(r'^LANG = "en"', re.MULTILINE)
+_CJK = "\u3000-\u303f\u4e00-\u9fff\uff00-\uffef"
+_WRAPPED_CHINESE = re.compile(rf"(?<=[{_CJK}])\n(?=\*{{0,2}}[{_CJK}])")
 _SWALLOWED = re.compile(r"^(\+\+\+.*|`{3,}\{code-cell.*)$", re.MULTILINE)
 
 
@@ -83,6 +85,8 @@ class Source:
             if cell.lang not in (None, lang):
                 continue
             text = cell.text
+            if lang == "zh-TW" and cell.kind == "markdown":
+                text = _WRAPPED_CHINESE.sub("", text)  # a browser would show the line break as a space
             if cell.kind == "code" and not parameters_seen:
                 text, parameters_seen = _LANG_LINE.sub(f'LANG = "{lang}"', text), True
             metadata = dict(cell.metadata)

@@ -1,5 +1,6 @@
 """The builder: same source, same bytes; no work done twice; nothing lost when a cell fails."""
 
+import base64
 import shutil
 
 import pytest
@@ -128,6 +129,29 @@ def test_notebook_keeps_tags_and_nothing_that_varies(built_once):
     assert nb.cells[3].outputs[0].data == {"text/plain": "Run this cell."}
     assert set(nb.metadata) == {"kernelspec"}
     assert not any("execution" in cell.metadata for cell in nb.cells)
+
+
+def test_a_figure_cell_is_folded_away_and_others_are_not(toy_source):
+    cells = toy_source("picture =", "figure(1)\npicture =").notebook("en").cells
+    assert not any("jupyter" in cell.metadata for cell in cells)
+    cells = toy_source(":tags: [readme]", ":tags: [figure]").notebook("en").cells
+    folded = [cell.source for cell in cells if cell.metadata.get("jupyter") == {"source_hidden": True}]
+    assert len(folded) == 1 and folded[0].startswith("picture")
+
+
+def test_lines_wrapped_inside_chinese_are_joined_and_english_ones_kept(toy_source):
+    wrapped = toy_source("一次 10⁹ 個。", "一次\n10⁹ 個，\n不多\n**也不少**。")
+    prose = "\n".join(cell.source for cell in wrapped.notebook("zh-TW").cells)
+    assert "一次\n10⁹ 個，不多**也不少**。" in prose
+    assert "a\nb" in toy_source("None yet.", "a\nb").notebook("en").cells[-1].source
+
+
+def test_the_readme_figure_is_the_chapters(toy, capsys):
+    picture = toy.root / "assets" / f"{SLUG}.en.png"
+    assert picture.read_bytes() == base64.b64decode("iVBORw0KGgo=")
+    picture.write_bytes(b"another")
+    assert main(["--check"], toy) == 1
+    assert f"assets/{SLUG}.en.png is not the figure" in " ".join(capsys.readouterr().out.split())
 
 
 def test_inserting_a_cell_renames_no_other(toy_source):

@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from kvlib.live import peak_live_bytes  # noqa: E402
+from kvlib.live import peak_live_bytes
 
 
 @pytest.fixture(params=["cpu", "meta"])

@@ -66,7 +66,7 @@ def test_aliases_are_read_and_may_not_contradict(name, alias):
 def test_window_patterns():
     window = {"sliding_window": 16}
     kinds = ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]
-    assert caps(BASE | window | {"layer_types": kinds}) == [None, 16, 16, None]
+    assert caps(BASE | window | {"model_type": "new", "layer_types": kinds}) == [None, 16, 16, None]
     assert caps(BASE | window | {"model_type": "mistral"}) == [16] * 4
     assert caps(BASE | window | {"model_type": "gemma2", "head_dim": 8}) == [16, None, 16, None]
     gemma3 = BASE | window | {"model_type": "gemma3_text", "head_dim": 8, "num_hidden_layers": 7}
@@ -75,6 +75,12 @@ def test_window_patterns():
     qwen = BASE | window | {"model_type": "qwen2", "max_window_layers": 3}
     assert caps(qwen) == [None] * 4
     assert caps(qwen | {"use_sliding_window": True}) == [None] * 3 + [16]
+
+
+def test_a_window_that_no_context_fills_is_full_attention():
+    phi = BASE | {"model_type": "phi3", "sliding_window": 1024}
+    assert caps(phi) == [None] * 4
+    assert caps(BASE | {"model_type": "mistral", "sliding_window": 512}) == [512] * 4
 
 
 @pytest.mark.parametrize("model_type", ["llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text", "new"])
@@ -97,11 +103,13 @@ def test_no_window_means_every_layer_grows(model_type):
         ({"head_dim": None, "model_type": "qwen3"}, "head_dim is absent"),
         ({"head_dim": 8.0}, "head_dim is 8.0"),
         ({"vocab_size": None}, "vocab_size is null"),
+        ({"model_type": ["llama"]}, r"model_type is \['llama'\]"),
         ({"tie_word_embeddings": "no"}, "tie_word_embeddings is 'no'"),
         ({"layer_types": ["full_attention"]}, "layer_types"),
         ({"layer_types": ["mamba"] * 4}, "mamba"),
-        ({"layer_types": ["sliding_attention"] * 4}, "add sliding_window"),
+        ({"layer_types": ["sliding_attention"] * 4, "model_type": "new"}, "add sliding_window"),
         ({"sliding_window": 16, "model_type": "new"}, "add layer_types"),
+        ({"sliding_window": 16}, "model_type 'llama' has no windows"),
         ({"sliding_window": "4k", "model_type": "mistral"}, "sliding_window is '4k'"),
         ({"model_type": "qwen2", "sliding_window": 16, "use_sliding_window": True}, "max_window_layers"),
         ({"kv_lora_rank": 16}, "qk_rope_head_dim"),

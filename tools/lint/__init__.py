@@ -6,7 +6,7 @@
 from tools.book import Book, read
 from tools.lint.anatomy import lint_anatomy
 from tools.lint.built import lint_built
-from tools.lint.chinese import lint_chinese, lint_python_strings
+from tools.lint.chinese import lint_chinese, lint_chinese_text, lint_python_strings
 from tools.lint.code import lint_code
 from tools.lint.links import lint_links
 from tools.lint.numbers import lint_numbers
@@ -35,6 +35,8 @@ def lint_book(book: Book) -> list[Problem]:
             problems += lint_links(path, name)
     for path in sorted(book.root.glob("*.md")):
         problems += lint_links(path, path.name)
+        if path.name.endswith(".zh-TW.md"):
+            problems += lint_chinese_text(path.read_text(encoding="utf-8"), path.name)
     for path in sorted((book.root / "kvlib").rglob("*.py")):
         name = path.relative_to(book.root).as_posix()
         problems += lint_python_strings(path.read_text(encoding="utf-8"), name)

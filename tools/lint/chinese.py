@@ -22,12 +22,17 @@ def lint_chinese(source: Source, name: str) -> list[Problem]:
     for cell in source.cells:
         where = f"{name}:{cell.line} (zh-TW)"
         if cell.lang == "zh-TW":
-            text = _EMPHASIS.sub("", parse(cell.text).text)
-            problems += [Problem(where, message) for message in [*_words(text), *_typography(text)]]
+            problems += lint_chinese_text(cell.text, where)
         elif cell.kind == "code":
             for chinese, _ in translations(cell.text):
                 problems += [Problem(where, message) for message in _words(chinese)]
     return problems
+
+
+def lint_chinese_text(markdown: str, where: str) -> list[Problem]:
+    """Words, punctuation and spacing of Chinese Markdown."""
+    text = _EMPHASIS.sub("", parse(markdown).text)
+    return [Problem(where, message) for message in [*_words(text), *_typography(text)]]
 
 
 def lint_python_strings(code: str, name: str) -> list[Problem]:

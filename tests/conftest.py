@@ -1,9 +1,0 @@
-"""Makes ``tools`` importable however pytest is started."""
-
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parent.parent
-
-if str(ROOT) not in sys.path:
-    sys.path.insert(0, str(ROOT))
