@@ -42,7 +42,7 @@ def refuse_source(toy):
 
 
 BREAKS = {
-    break_source: "notebooks/src/01-toy.md:81 (zh-TW): 默認 is not used",
+    break_source: "(zh-TW): 默認 is not used",
     break_notebook: "notebooks/zh-TW/01-toy.ipynb cell 3: has execution count 9",
     break_link: "notebooks/en/01-toy.ipynb cell 2: link to ../zh-TW/01-gone.ipynb",
     break_page: "README.md: link to notebooks/en/00-gone.ipynb",
