@@ -3,7 +3,7 @@
 # make build   build what is out of date   (make build ARGS="03 --lang en")
 # make check   is every notebook what its source says? Runs nothing
 # make lint    the book's own lints
-# make bench   the benchmarks, if there are any
+# make bench   the benchmarks; they write benchmarks/results/
 # make freeze  write constraints.txt anew from what is installed
 #
 # Options: PYTHON=python3.12   the Python that .venv is made with
@@ -50,11 +50,8 @@ lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/python -m tools.lint
 
-bench: .venv/.dev
-	@for script in benchmarks/*.py; do \
-		test -e "$$script" || { echo "no benchmarks yet"; break; }; \
-		echo "== $$script"; $(BIN)/python "$$script" || exit 1; \
-	done
+bench: .venv/.dev .venv/.peers
+	$(BIN)/python benchmarks/cli_start.py
 
 freeze: .venv/.dev
 	$(BIN)/python -m tools.freeze
@@ -67,6 +64,12 @@ freeze: .venv/.dev
 	mkdir -p .venv/share/jupyter/lab/settings
 	cp tools/lab/overrides.json .venv/share/jupyter/lab/settings/
 	touch .venv/.book $@
+
+# Tools that the benchmarks run beside ours, in an environment of their own.
+.venv/.peers: benchmarks/peers.txt | .venv/pyvenv.cfg
+	$(BIN)/python -m venv .venv/peers
+	$(patsubst .venv/%,.venv/peers/%,$(BIN))/python -m pip install --disable-pip-version-check -r benchmarks/peers.txt
+	touch $@
 
 .venv/pyvenv.cfg:
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' || { \
