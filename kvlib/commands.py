@@ -26,7 +26,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     help=T("KV 快取要多少記憶體，以及這些數字怎麼來。", "How much memory a KV cache takes, and where the number comes from."),
-    epilog=T("結束碼：0 有答案；1 模型放不下（budget）；2 輸入有誤。",
+    epilog=T("結束碼：0 算出答案；1 模型放不下（budget）；2 輸入有誤。",
              "Exit codes: 0 answered; 1 the model does not fit (budget); 2 wrong input."),
 )  # fmt: skip
 
@@ -42,15 +42,15 @@ Model = Annotated[str, typer.Argument(metavar="MODEL|config.json", show_default=
 Tokens = Annotated[int, typer.Option("--tokens", "-n", min=1, help=T("每個序列的 token 數", "Tokens per sequence"))]
 KvDtype = Annotated[Dtype, typer.Option(help=T("K 與 V 的儲存型別", "How K and V are stored"))]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help=T(
-    "改寫 config 的一個欄位，可重複，例如 num_key_value_heads=64",
+    "改寫 config 的一個欄位；可重複，例如 num_key_value_heads=64",
     "Replace one config field; may be repeated, as in num_key_value_heads=64"))]  # fmt: skip
 Json = Annotated[bool, typer.Option("--json", help=T("輸出 JSON", "Print JSON"))]
 Language = Annotated[Lang | None, typer.Option("--lang", show_default=False, help=T(
-    "報表語言（預設依系統 locale）", "Language of the report (default: the locale's)"))]  # fmt: skip
+    "報表語言（預設依系統的 locale）", "Language of the report (default: the locale's)"))]  # fmt: skip
 
 
 @app.command(
-    help=T("一批序列的 KV 快取要多少位元組。", "Bytes of KV cache that a batch of sequences needs."),
+    help=T("一批序列的 KV 快取要占多少位元組。", "Bytes of KV cache that a batch of sequences needs."),
     epilog=T("範例：", "Examples:") + " kvlib estimate llama-2-70b --tokens 4096 --batch 32  ·  "
     "kvlib estimate ./config.json --kv-dtype fp8 --json",
 )
@@ -59,7 +59,7 @@ def estimate(
     tokens: Tokens = 4096,
     batch: Annotated[int, typer.Option("--batch", "-b", min=1, help=T("序列數", "Number of sequences"))] = 1,
     kv_dtype: KvDtype = Dtype("bf16"),
-    tp: Annotated[int, typer.Option(min=1, help=T("張量平行度；大於 1 時算的是一張卡", "Tensor-parallel ranks; above 1 "
+    tp: Annotated[int, typer.Option(min=1, help=T("張量平行的卡數；大於 1 時，數字是其中一張卡的", "Tensor-parallel ranks; above 1 "
                                                   "the numbers are those of one rank"))] = 1,
     set_fields: Set = None,
     as_json: Json = False,
@@ -72,25 +72,25 @@ def estimate(
 
 
 @app.command(
-    help=T("在這些卡上，權重之外還放得下多少序列。", "What the cards hold beside the weights, and how many sequences that is."),
+    help=T("這些卡放了權重之後，還放得下多少序列。", "What the cards hold beside the weights, and how many sequences that is."),
     epilog=T("範例：", "Examples:") + " kvlib budget llama-2-70b --gpu h100-80gb --gpus 2 --tokens 4096  ·  "
     "kvlib budget llama-2-70b --gpus 2 --capacity reported --utilization 0.9",
 )
 def budget(
     model: Model,
-    gpu: Annotated[str, typer.Option(help=T("顯示卡：", "Card: ") + ", ".join(GPUS))] = "h100-80gb",
+    gpu: Annotated[str, typer.Option(help=T("GPU 型號：", "Card: ") + ", ".join(GPUS))] = "h100-80gb",
     gpus: Annotated[int, typer.Option(min=1, help=T("卡數（張量平行）", "Number of cards (tensor parallel)"))] = 1,
     tokens: Tokens = 4096,
     capacity: Annotated[Capacity, typer.Option(help=T(
-        "容量慣例：decimal 80·10⁹、binary 80·2³⁰、reported 程式實際看到的", "What 80 GB means: decimal 80·10⁹, binary "
+        "「80 GB」怎麼算：decimal 是 80·10⁹，binary 是 80·2³⁰，reported 是程式實際看到的容量", "What 80 GB means: decimal 80·10⁹, binary "
         "80·2³⁰, reported: what a program sees"))] = Capacity("decimal"),
     utilization: Annotated[float, typer.Option(help=T("可用的比例", "Fraction that may be used"))] = 1.0,
     weight_dtype: Annotated[Dtype, typer.Option(help=T("權重的儲存型別", "How weights are stored"))] = Dtype("bf16"),
     weight_gb: Annotated[float | None, typer.Option(min=0, show_default=False, help=T(
-        "直接給權重的 GB（預設：參數數 × 型別）", "Weights in GB, if not parameters × dtype"))] = None,
+        "直接指定權重有幾 GB（預設：參數數量 × 型別）", "Weights in GB, if not parameters × dtype"))] = None,
     kv_dtype: KvDtype = Dtype("bf16"),
-    runtime_gb: Annotated[float, typer.Option(min=0, help=T("每張卡執行環境的 GB", "Runtime per card, in GB"))] = 3.0,
-    activation_gb: Annotated[float, typer.Option(min=0, help=T("啟動值的 GB（全部的卡）", "Activations over all cards, in GB"))] = 0.0,
+    runtime_gb: Annotated[float, typer.Option(min=0, help=T("執行環境每張卡占幾 GB", "Runtime per card, in GB"))] = 3.0,
+    activation_gb: Annotated[float, typer.Option(min=0, help=T("啟動值占幾 GB（所有卡合計）", "Activations over all cards, in GB"))] = 0.0,
     block_size: Annotated[int, typer.Option(min=1, help=T("每個區塊的 token 數", "Tokens per block"))] = 1,
     set_fields: Set = None,
     as_json: Json = False,

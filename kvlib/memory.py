@@ -66,15 +66,16 @@ def kv_bytes(spec: ModelSpec, n_tokens: int, batch: int = 1, kv_dtype: object = 
     return sum(term.nbytes for term in kv_terms(spec, n_tokens, batch, kv_dtype, tp))
 
 
-def kv_growth(spec: ModelSpec, kv_dtype: object = "bf16") -> KVGrowth:
-    """Bytes per token before and after the windows fill, what they cap at, and the constant part, for one sequence."""
-    own = [layer for layer in spec.layers if layer.shared_with is None]
-    capped = [layer for layer in own if layer.cap is not None]
-    early = sum(layer.values_per_token for layer in own)
+def kv_growth(spec: ModelSpec, kv_dtype: object = "bf16", tp: int = 1) -> KVGrowth:
+    """Bytes per token before and after the windows fill, what they cap at, and the constant part, for one sequence.
+
+    With tp > 1, of one rank. Raises SpecError as `kv_bytes` does.
+    """
+    values = [(_values_per_rank(layer, tp), layer.cap) for layer in spec.layers]
     return KVGrowth(
-        per_token_early=dtypes.nbytes(early, kv_dtype),
-        per_token_late=dtypes.nbytes(early - sum(layer.values_per_token for layer in capped), kv_dtype),
-        capped=dtypes.nbytes(sum(layer.values_per_token * layer.cap for layer in capped), kv_dtype),
+        per_token_early=dtypes.nbytes(sum(n for n, _ in values), kv_dtype),
+        per_token_late=dtypes.nbytes(sum(n for n, cap in values if cap is None), kv_dtype),
+        capped=dtypes.nbytes(sum(n * cap for n, cap in values if cap is not None), kv_dtype),
         constant=sum(layer.state_bytes for layer in spec.layers),
     )
 

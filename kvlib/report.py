@@ -42,7 +42,7 @@ class Estimate:
             "kv_dtype": self.kv_dtype,
             "tp": self.tp,
             "kv_bytes": kv_bytes(self.spec, self.n_tokens, self.batch, self.kv_dtype, self.tp),
-            "growth": asdict(kv_growth(self.spec, self.kv_dtype)),
+            "growth": asdict(kv_growth(self.spec, self.kv_dtype, self.tp)),
             "terms": [
                 {"n_layers": t.n_layers, "retained": t.retained, "values_per_token": t.values, "bytes": t.nbytes}
                 for t in terms
@@ -59,15 +59,15 @@ class Estimate:
                       + (f" · TP {self.tp}" + T("（一張卡）", " (one rank)") if self.tp > 1 else ""))  # fmt: skip
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column(T("層", "layers"), justify="right")
-        table.add_column(T("每 token 的值", "values per token"))
-        table.add_column(T("保留 token", "tokens kept"), justify="right")
+        table.add_column(T("每個 token 的值", "values per token"))
+        table.add_column(T("留下的 token", "tokens kept"), justify="right")
         table.add_column(T("位元組", "bytes"), justify="right")
         for term in kv_terms(self.spec, self.n_tokens, self.batch, self.kv_dtype, self.tp):
             table.add_row(str(term.n_layers), _values(term), _retained(term.layer, self.n_tokens), f"{term.nbytes:,}")
         console.print(table)
         console.print(f"= [bold]{total:,} B[/] = [bold]{format_bytes(total)}[/] = {format_bytes(total, 'GB')}")
         console.print(f"[dim]{T('層 × 值 × token ×', 'layers × values × tokens ×')} {bits(self.kv_dtype) / 8:g} B × "
-                      f"{self.batch} {T('序列', 'sequences' if self.batch > 1 else 'sequence')}[/]")  # fmt: skip
+                      f"{self.batch} {T('個序列', 'sequences' if self.batch > 1 else 'sequence')}[/]")  # fmt: skip
         self._print_growth(console)
         for note in self.spec.notes:
             console.print(f"[yellow]{note}[/]")
@@ -75,10 +75,10 @@ class Estimate:
                                   "Ideal: the K and V that the model still needs. An engine reserves more.") + "[/]")  # fmt: skip
 
     def _print_growth(self, console) -> None:
-        growth = kv_growth(self.spec, self.kv_dtype)
+        growth = kv_growth(self.spec, self.kv_dtype, self.tp)
         text = T("每個 token ", "per token ") + format_bytes(growth.per_token_early)
         if growth.capped:
-            text += T("；視窗滿後 ", "; windows full: ") + format_bytes(growth.per_token_late)
+            text += T("；視窗都滿了之後 ", "; windows full: ") + format_bytes(growth.per_token_late)
             text += T("（視窗部分封頂於 ", " (their part stops at ") + format_bytes(growth.capped) + T("）", ")")
         console.print(text)
 
@@ -139,14 +139,15 @@ class BudgetReport:
         ]
         for label, formula, n in rows:
             style = "bold" if label.startswith("=") else None
-            table.add_row(label, formula, f"{n / GB:,.2f} GB", f"{n / GiB:,.2f} GiB", style=style)
+            sizes = (f"{n / GB:,.2f} GB".replace("-", "−"), f"{n / GiB:,.2f} GiB".replace("-", "−"))
+            table.add_row(label, formula, *sizes, style=style)
         console.print(table)
         one = b.kv_per_sequence(self.n_tokens)
         console.print(T("÷ 一個序列 ", "÷ one sequence ") + f"{one:,} B = {format_bytes(one)}")
         if b.left_for_kv <= 0:
             console.print("[bold red]" + T("放不下：沒有空間留給 KV 快取。", "Does not fit: nothing is left for the KV cache.") + "[/]")  # fmt: skip
             return
-        blocks = T(f"（區塊 {self.block_size}）", f" (blocks of {self.block_size})") if self.block_size > 1 else ""
+        blocks = T(f"（每個區塊 {self.block_size} 個 token）", f" (blocks of {self.block_size})") if self.block_size > 1 else ""
         console.print(f"= [bold]{b.sequences(self.n_tokens):.2f}[/] → [bold]{b.max_sequences(self.n_tokens, self.block_size)}[/] "
                       + T("個序列", "sequences") + blocks)  # fmt: skip
 
@@ -173,10 +174,10 @@ def _values(term: Term) -> str:
     if layer.shared_with is not None:
         return T(f"讀第 {layer.shared_with} 層的快取", f"reads layer {layer.shared_with}'s cache")
     if layer.latent:
-        return T(f"潛在向量 {layer.latent}", f"latent {layer.latent}")
+        return T(f"潛在向量與 RoPE 共 {layer.latent}", f"latent and RoPE: {layer.latent}")
     dims = layer.k_dim + layer.v_dim
     heads = term.values // dims if dims else 0
-    return f"{heads} {T('KV 頭', 'KV heads')} × ({layer.k_dim} + {layer.v_dim}) = {term.values:,}"
+    return f"{heads} {T('個 KV 頭', 'KV head' if heads == 1 else 'KV heads')} × ({layer.k_dim} + {layer.v_dim}) = {term.values:,}"
 
 
 def _retained(layer: Layer, n_tokens: int) -> str:

@@ -83,6 +83,14 @@ def test_tensor_parallel_ranks_never_hold_less_than_one_head(log_heads, log_tp):
     assert kv_bytes(spec, 10, tp=tp) == max(1, heads // tp) * one_head
 
 
+@given(st.lists(layers, min_size=1, max_size=3).map(lambda some: [replace(x, n_kv_heads=4) for x in some]),
+       st.sampled_from([1, 2, 4, 8]))  # fmt: skip
+def test_growth_of_a_rank_says_what_its_sum_does(some, tp):
+    spec, growth = spec_of(*some), kv_growth(spec_of(*some), tp=tp)
+    assert kv_bytes(spec, 1, tp=tp) - kv_bytes(spec, 0, tp=tp) == growth.per_token_early
+    assert kv_bytes(spec, 1000, tp=tp) == 1000 * growth.per_token_late + growth.capped + growth.constant
+
+
 def test_every_rank_holds_the_whole_latent():
     spec = load_spec("deepseek-v3")
     assert kv_bytes(spec, 100, tp=8) == kv_bytes(spec, 100)
