@@ -33,8 +33,10 @@ help:
 	@sed -n '/^# make/,/^$$/s/^# \{0,1\}//p' Makefile
 
 lab: .venv/.book
-	$(BIN)/jupyter lab --ServerApp.root_dir=. \
-		--LabApp.default_url=/lab/tree/notebooks/$(BOOK_LANG)/00-start.ipynb $(LAB_ARGS)
+	@test -d notebooks/$(BOOK_LANG) || { echo "BOOK_LANG is $(BOOK_LANG); the book is in en and zh-TW"; exit 1; }
+	@$(BIN)/python tools/reading_copy.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab --ServerApp.root_dir=. \
+		--LabApp.default_url=/lab/tree/reading/$(BOOK_LANG)/00-start.ipynb $(LAB_ARGS)
 
 test: .venv/.dev
 	$(BIN)/ruff check .

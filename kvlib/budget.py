@@ -35,20 +35,30 @@ class Budget:
         """Bytes that remain for the KV cache; negative when weights, runtime and activations do not fit."""
         return self.capacity - self.weights - self.runtime - self.activations
 
+    @property
+    def fits(self) -> bool:
+        """Is anything left for the KV cache?"""
+        return self.left_for_kv > 0
+
     def kv_per_sequence(self, n_tokens: int) -> int:
         """Bytes of one sequence over all cards, replicated heads counted as often as they are stored."""
         return self.n_gpus * kv_bytes(self.spec, n_tokens, kv_dtype=self.kv_dtype, tp=self.n_gpus)
 
     def sequences(self, n_tokens: int) -> float:
         """Sequences of `n_tokens` that fit, with the fraction; 0.0 when nothing is left."""
-        whole("n_tokens", n_tokens)
-        return max(0, self.left_for_kv) / self.kv_per_sequence(n_tokens)
+        return max(0, self.left_for_kv) / self._price(n_tokens)
 
     def max_sequences(self, n_tokens: int, block_size: int = 1) -> int:
         """Whole sequences of `n_tokens` that fit when memory is handed out in blocks of `block_size` tokens."""
         whole("n_tokens", n_tokens)
         rounded_up = -(-n_tokens // whole("block_size", block_size)) * block_size
-        return max(0, self.left_for_kv) // self.kv_per_sequence(rounded_up)
+        return max(0, self.left_for_kv) // self._price(rounded_up)
+
+    def _price(self, n_tokens: int) -> int:
+        price = self.kv_per_sequence(whole("n_tokens", n_tokens))
+        if not price:
+            raise SpecError(f"{self.spec.name} keeps no cache, so memory does not limit its sequences")
+        return price
 
 
 def memory_budget(
@@ -75,10 +85,13 @@ def memory_budget(
     >>> round(memory_budget(load_spec("llama-2-70b"), "h100-80gb", 2).sequences(4096), 2)
     11.96
 
-    Raises SpecError for an unknown card, convention or dtype, a utilization outside (0, 1], and negative bytes.
+    Raises SpecError for an unknown card, convention or dtype, a utilization outside (0, 1], negative bytes, and a number of
+    cards that the heads cannot be split over.
     """
+    if not isinstance(spec, ModelSpec):
+        raise SpecError(f"spec is {spec!r}; expected a ModelSpec: load_spec({spec!r})")
     card = load_gpu(gpu)
-    whole("n_gpus", n_gpus)
+    _check_split(spec, whole("n_gpus", n_gpus))
     per_card = card.capacity(capacity) if isinstance(capacity, str) else whole("capacity", capacity)
     if isinstance(utilization, bool) or not isinstance(utilization, int | float) or not 0 < utilization <= 1:
         raise SpecError(f"utilization is {utilization!r}; expected a fraction above 0 and up to 1, such as 0.9")
@@ -93,3 +106,11 @@ def memory_budget(
         runtime=n_gpus * whole("runtime_per_gpu", runtime_per_gpu, 0),
         activations=whole("activation_bytes", activation_bytes, 0),
     )
+
+
+def _check_split(spec: ModelSpec, n_gpus: int) -> None:
+    """Tensor parallelism gives every card whole query heads, and whole KV heads or copies of one."""
+    kv_heads = {layer.n_kv_heads for layer in spec.layers if layer.n_kv_heads}
+    if spec.n_heads % n_gpus or any(max(n, n_gpus) % min(n, n_gpus) for n in kv_heads):
+        raise SpecError(f"n_gpus is {n_gpus}, and {spec.n_heads} query heads with {sorted(kv_heads)} KV heads cannot be split "
+                        "over so many cards; choose a divisor of the query heads")  # fmt: skip

@@ -6,7 +6,6 @@
 import os
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 
 from kvlib.errors import SpecError
 from kvlib.i18n import LANGUAGES, T, language_from_locale, set_language
@@ -14,8 +13,11 @@ from kvlib.i18n import LANGUAGES, T, language_from_locale, set_language
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `kvlib` with `argv` (default: the process's arguments) and return the exit code."""
-    args = list(sys.argv[1:] if argv is None else argv)
-    set_language(_language(args))
+    args, language = _take_language(list(sys.argv[1:] if argv is None else argv))
+    set_language(language)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a console that lacks a character shows ? and no traceback
     from kvlib.commands import app  # after the language is set: its help texts are in it
 
     try:
@@ -31,11 +33,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
 
 
-def _language(args: list[str]) -> str:
-    """The last --lang on the command line, else the locale's. A wrong one is left for typer to refuse."""
-    given = [b for a, b in pairwise(args) if a == "--lang"]
-    given += [a.removeprefix("--lang=") for a in args if a.startswith("--lang=")]
-    return given[-1] if given and given[-1] in LANGUAGES else language_from_locale(os.environ)
+def _take_language(args: list[str]) -> tuple[list[str], str]:
+    """The arguments without --lang, wherever it stands, and the language; a wrong one stays, for typer to refuse."""
+    args = [part for arg in args for part in (arg.split("=", 1) if arg.startswith("--lang=") else [arg])]
+    language = language_from_locale(os.environ)
+    while "--lang" in args and args[(i := args.index("--lang")) + 1 : i + 2] and args[i + 1] in LANGUAGES:
+        language = args[i + 1]
+        del args[i : i + 2]
+    return args, language
 
 
 def run() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from enum import StrEnum
+from math import isfinite
 from typing import Annotated
 
 import typer
@@ -20,20 +21,20 @@ Lang = StrEnum("Lang", {lang: lang for lang in LANGUAGES})
 Dtype = StrEnum("Dtype", {name: name for name in BITS})
 Capacity = StrEnum("Capacity", {name: name for name in CAPACITIES})
 
+EXAMPLE = T("範例：", "Example: ")
+EXAMPLES = (f"\n\n{EXAMPLE}kvlib estimate llama-2-70b --tokens 4096 --batch 32"
+            f"\n\n{EXAMPLE}kvlib budget llama-2-70b --gpu h100-80gb --gpus 2 --tokens 4096")  # fmt: skip
+
 app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
     help=T("KV 快取要多少記憶體，以及這些數字怎麼來。", "How much memory a KV cache takes, and where the number comes from."),
-    epilog=T("結束碼：0 算出答案；1 模型放不下（budget）；2 輸入有誤。",
-             "Exit codes: 0 answered; 1 the model does not fit (budget); 2 wrong input."),
+    epilog=T("結束碼：0 算出答案；1 一個序列也放不下（budget）；2 輸入有誤。",
+             "Exit codes: 0 answered; 1 not even one sequence fits (budget); 2 wrong input.")
+    + EXAMPLES,
 )  # fmt: skip
-
-
-@app.callback()
-def _group() -> None:
-    """Keeps the commands named, however many there are."""
 
 
 Model = Annotated[str, typer.Argument(metavar="MODEL|config.json", show_default=False, help=T(
@@ -51,8 +52,9 @@ Language = Annotated[Lang | None, typer.Option("--lang", show_default=False, hel
 
 @app.command(
     help=T("一批序列的 KV 快取要占多少位元組。", "Bytes of KV cache that a batch of sequences needs."),
-    epilog=T("範例：", "Examples:") + " kvlib estimate llama-2-70b --tokens 4096 --batch 32  ·  "
-    "kvlib estimate ./config.json --kv-dtype fp8 --json",
+    epilog=f"{EXAMPLE}kvlib estimate llama-2-70b --tokens 4096 --batch 32"
+    f"\n\n{EXAMPLE}kvlib estimate ./config.json --kv-dtype fp8 --json"
+    f"\n\n{EXAMPLE}kvlib estimate llama-2-70b --set num_key_value_heads=64",
 )
 def estimate(
     model: Model,
@@ -73,8 +75,9 @@ def estimate(
 
 @app.command(
     help=T("這些卡放了權重之後，還放得下多少序列。", "What the cards hold beside the weights, and how many sequences that is."),
-    epilog=T("範例：", "Examples:") + " kvlib budget llama-2-70b --gpu h100-80gb --gpus 2 --tokens 4096  ·  "
-    "kvlib budget llama-2-70b --gpus 2 --capacity reported --utilization 0.9",
+    epilog=f"{EXAMPLE}kvlib budget llama-2-70b --gpu h100-80gb --gpus 2 --tokens 4096"
+    f"\n\n{EXAMPLE}kvlib budget llama-2-70b --gpus 2 --capacity reported --utilization 0.9"
+    f"\n\n{EXAMPLE}kvlib budget llama-2-70b --gpus 2 --weight-dtype fp8 --block-size 16 --json",
 )
 def budget(
     model: Model,
@@ -104,13 +107,19 @@ def budget(
         utilization=utilization,
         weight_dtype=str(weight_dtype),
         kv_dtype=str(kv_dtype),
-        weight_bytes=None if weight_gb is None else round(weight_gb * GB),
-        runtime_per_gpu=round(runtime_gb * GB),
-        activation_bytes=round(activation_gb * GB),
+        weight_bytes=None if weight_gb is None else _bytes("--weight-gb", weight_gb),
+        runtime_per_gpu=_bytes("--runtime-gb", runtime_gb),
+        activation_bytes=_bytes("--activation-gb", activation_gb),
     )
     _show(report.BudgetReport(ledger, tokens, block_size, str(capacity), utilization,
                               None if weight_gb is not None else str(weight_dtype)), as_json)  # fmt: skip
-    return 0 if ledger.left_for_kv > 0 else 1
+    return 0 if ledger.max_sequences(tokens, block_size) else 1
+
+
+def _bytes(option: str, gb: float) -> int:
+    if not isfinite(gb):
+        raise SpecError(f"{option} is {gb}; expected a number of GB")
+    return round(gb * GB)
 
 
 def _load(model: str, set_fields: list[str] | None) -> ModelSpec:

@@ -1,14 +1,23 @@
 """The one error that wrong input raises, and the check that most inputs share."""
 
 
+from operator import index
+
+
 class SpecError(ValueError):
     """Input that is unknown, incomplete or contradictory. The message names the field, the value and the way out."""
 
 
+class MissingField(SpecError):
+    """A config field that is absent or null and decides the answer."""
+
+
 def whole(name: str, value: object, minimum: int = 1) -> int:
     """`value` as an int if it is a whole number ≥ `minimum`; else a SpecError that names it. A bool is no number."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    try:
+        number = None if isinstance(value, bool) else index(value)  # int, and the integers of numpy and torch
+    except TypeError:
+        number = None
+    if number is None or number < minimum:
         raise SpecError(f"{name} is {value!r}; expected a whole number ≥ {minimum}")
-    if value < minimum:
-        raise SpecError(f"{name} is {value}; expected a whole number ≥ {minimum}")
-    return value
+    return number

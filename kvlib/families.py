@@ -41,6 +41,19 @@ class Family:
     derive_head_dim: bool = True
 
 
+GENERIC = Family(windows=True, mha_when_absent=True)
+"""An unknown model type whose config has the ordinary fields and none of `UNMODELLED`."""
+
+UNMODELLED = (
+    "multi_query", "new_decoder_architecture", "attn_config", "block_configs", "v_head_dim", "num_kv_shared_layers",
+    "num_global_key_value_heads", "global_head_dim", "use_cla", "cla_share_factor", "cross_attention_layers",
+    "attention_chunk_size", "full_attn_layers", "full_attention_interval", "hybrid_layer_pattern",
+    "hybrid_override_pattern", "layers_block_type", "attn_type_list", "attn_layer_period", "attn_layer_indices",
+    "linear_attn_config", "linear_num_value_heads", "mamba_d_state", "ssm_state_size", "state_size", "index_topk",
+    "is_encoder_decoder",
+)  # fmt: skip
+"""Fields that change what the cache holds in a way that kvlib does not read: their presence refuses a generic reading."""
+
 FAMILIES = {
     "llama": Family(mha_when_absent=True),
     "mistral": Family(windows=True, qkv_bias=False, o_bias=False),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kvlib.errors import SpecError, whole
+from kvlib.errors import MissingField, SpecError, whole
 
 ALIASES = {
     "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
@@ -18,13 +18,16 @@ class Fields:
 
     def __init__(self, config: Mapping, where: str) -> None:
         self.config, self.where = config, where
+        self.asked: set[str] = set()  # every name under which something was looked for
 
     def key(self, name: str) -> str:
         """The name under which `name` stands in the config, or `name` itself when it is absent.
 
         Raises SpecError when two aliases stand there with different values.
         """
-        present = [k for k in (name, *ALIASES.get(name, ())) if self.config.get(k) is not None]
+        names = (name, *ALIASES.get(name, ()))
+        self.asked.update(names)
+        present = [k for k in names if self.config.get(k) is not None]
         if len({repr(self.config[k]) for k in present}) > 1:
             values = ", ".join(f"{k} = {self.config[k]!r}" for k in present)
             raise SpecError(f"{self.where}: {values} contradict each other; keep one")
@@ -35,11 +38,11 @@ class Fields:
         return self.config.get(self.key(name))
 
     def integer(self, name: str, *, minimum: int = 1) -> int:
-        """The value as a whole number ≥ minimum; SpecError when absent, null or anything else."""
+        """The value as a whole number ≥ minimum; MissingField when absent or null, SpecError when anything else."""
         value = self.get(name)
         if value is None:
             state = "null" if name in self.config else "absent"
-            raise SpecError(f"{self.where}: {name} is {state} and decides the answer; add it")
+            raise MissingField(f"{self.where}: {name} is {state} and decides the answer; add it")
         return whole(f"{self.where}: {self.key(name)}", value, minimum)
 
     def optional(self, name: str, *, minimum: int = 1) -> int | None:

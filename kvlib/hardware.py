@@ -1,10 +1,11 @@
 """GPUs: three ways to say how much memory a card has, its memory bandwidth and its 16-bit matrix speed.
 
-"80 GB" on the box is 80·10⁹ bytes; people also compute with 80·2³⁰; and the driver leaves 79.10 GiB to a program. The
-three differ by up to 7 %, which decides how many sequences fit, so a budget always says which one it took.
+"80 GB" is read as 80·10⁹ bytes or as 80·2³⁰; the chips hold nearly the latter, and the driver leaves 79.10 GiB of it to a
+program. The readings differ by up to 7 %, which decides how many sequences fit, so a budget always says which one it took.
 """
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
 
 from kvlib.errors import SpecError
@@ -61,6 +62,9 @@ def load_gpu(gpu: str | GPU) -> GPU:
     """A card by its key in `GPUS`; a GPU comes back as it is. Raises SpecError for an unknown name."""
     if isinstance(gpu, GPU):
         return gpu
-    if gpu not in GPUS:
-        raise SpecError(f"gpu is {gpu!r}; expected one of {', '.join(GPUS)}")
-    return GPUS[gpu]
+    key = str(gpu).lower()
+    if key not in GPUS:
+        near = get_close_matches(key, GPUS, n=1, cutoff=0.4)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        raise SpecError(f"gpu is {gpu!r}; expected one of {', '.join(GPUS)}{hint}")
+    return GPUS[key]

@@ -42,8 +42,10 @@ def kv_terms(spec: ModelSpec, n_tokens: int, batch: int = 1, kv_dtype: object = 
     """The sum of `kv_bytes`, equal layers together, in the order in which they first appear.
 
     With tp > 1 the terms are those of one tensor-parallel rank: its KV heads, never fewer than one, and a whole
-    latent, which every rank needs.
+    latent and state, which every rank needs.
     """
+    if not isinstance(spec, ModelSpec):
+        raise SpecError(f"spec is {spec!r}; expected a ModelSpec: load_spec({spec!r})")
     whole("n_tokens", n_tokens, minimum=0)
     whole("batch", batch)
     terms = []

@@ -9,14 +9,13 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from kvlib.errors import SpecError
-from kvlib.families import FAMILIES, Family
+from kvlib.errors import MissingField, SpecError
+from kvlib.families import FAMILIES, GENERIC, UNMODELLED, Family
 from kvlib.fields import Fields
-from kvlib.spec import Layer, ModelSpec
+from kvlib.spec import Layer, ModelSpec, Weight
 from kvlib.weights import decoder_weights
 
 MODELS = Path(__file__).parent / "models"
-GENERIC = Family(windows=True, mha_when_absent=True)  # an unknown model_type with ordinary fields
 
 
 def presets() -> list[str]:
@@ -38,46 +37,84 @@ def load_spec(model: str | Path | Mapping | ModelSpec, **overrides: object) -> M
             raise SpecError("overrides change fields of a config; a ModelSpec has none: use dataclasses.replace")
         return model
     name, source, config = _find(model)
-    return read_config({**config, **overrides}, name=name, source=source)
+    return read_config(config, overrides, name=name, source=source)
 
 
-def read_config(config: Mapping, *, name: str = "config", source: str = "") -> ModelSpec:
-    """A `ModelSpec` from the fields of a config.json. Multi-modal configs are read through their `text_config`."""
+def read_config(config: Mapping, overrides: Mapping | None = None, *, name: str = "config",
+                source: str = "") -> ModelSpec:  # fmt: skip
+    """A `ModelSpec` from the fields of a config.json, with single fields replaced by `overrides`.
+
+    Multi-modal configs are read through their `text_config`. Raises SpecError as `load_spec` does.
+    """
     if isinstance(config.get("text_config"), Mapping):
         config = config["text_config"] | {k: config[k] for k in ("tie_word_embeddings",) if k in config}
-    fields = Fields(config, name)
+    fields = Fields({**config, **(overrides or {})}, name)
     model_type = fields.text("model_type")
     family = FAMILIES.get(model_type, GENERIC)
+    if family is GENERIC:
+        _refuse_unmodelled(fields)
     n_layers = fields.integer("num_hidden_layers")
     n_heads = fields.integer("num_attention_heads")
     layer = _latent_layer(fields) if fields.get("kv_lora_rank") is not None else _layer(fields, family, n_heads)
     layers = _with_windows(fields, family, layer, n_layers)
-    known = model_type in FAMILIES
-    weights = decoder_weights(fields, family, layer, n_layers, n_heads) if known else None
+    weights, unknown_weights = _weights(fields, family, layer, n_layers, n_heads)
+    if ignored := sorted(set(overrides or {}) - fields.asked):
+        near = get_close_matches(ignored[0], fields.asked, n=1)
+        raise SpecError(f"{name}: no field {ignored[0]!r} is read" + (f"; did you mean {near[0]}?" if near else ""))
     return ModelSpec(
         name=name,
         layers=layers,
         n_heads=n_heads,
         hidden_size=fields.integer("hidden_size"),
-        vocab_size=fields.integer("vocab_size"),
         max_position_embeddings=fields.optional("max_position_embeddings"),
         weights=weights,
+        unknown_weights=unknown_weights,
         source=source,
-        notes=() if known else (f"model_type {model_type!r} was read generically; its parameters cannot be counted",),
+        notes=_notes(fields, family),
     )
 
 
+def _refuse_unmodelled(fields: Fields) -> None:
+    for name in UNMODELLED:
+        if fields.config.get(name) not in (None, False, 0, [], {}):
+            raise SpecError(f"{fields.where}: model_type {fields.text('model_type')!r} is unknown and {name} = "
+                            f"{fields.config[name]!r} changes what its cache holds; kvlib does not read it, so describe the "
+                            "layers yourself with ModelSpec")  # fmt: skip
+
+
+def _weights(fields: Fields, family: Family, layer: Layer, n_layers: int,
+             n_heads: int) -> tuple[tuple[Weight, ...] | None, str]:  # fmt: skip
+    """The weights, or None and why they cannot be counted: the KV cache may be known all the same."""
+    if family is GENERIC:
+        return None, f"how model_type {fields.text('model_type')!r} lays out its weights is not known"
+    try:
+        return decoder_weights(fields, family, layer, n_layers, n_heads), ""
+    except MissingField as error:
+        return None, str(error)
+
+
+def _notes(fields: Fields, family: Family) -> tuple[str, ...]:
+    if family is not GENERIC:
+        return ()
+    heads = "" if fields.get("num_key_value_heads") else "; KV heads are absent, read as one per query head"
+    return (f"model_type {fields.text('model_type')!r} is unknown and was read generically{heads}",)
+
+
 def _find(model: str | Path | Mapping) -> tuple[str, str, Mapping]:
+    if not isinstance(model, str | Path | Mapping):
+        raise SpecError(f"model is {model!r}; expected a preset's name, a path, or a mapping of config fields")
     if isinstance(model, Mapping):
         return str(model.get("_name_or_path") or model.get("model_type") or "config"), "mapping", model
-    preset = MODELS / f"{model}.json"
-    if isinstance(model, str) and model == preset.stem and preset.is_file():
-        data = _json(preset)
+    if model in presets():
+        data = json.loads((MODELS / f"{model}.json").read_text(encoding="utf-8"))
         return data["name"], data["source"], data["config"]
     path = Path(model)
-    path = path / "config.json" if path.is_dir() else path
-    if path.is_file():
-        return path.parent.name if path.name == "config.json" else path.stem, str(path), _json(path)
+    try:
+        path = path / "config.json" if path.is_dir() else path
+        if path.is_file():
+            return path.parent.name if path.name == "config.json" else path.stem, str(path), _json(path)
+    except OSError as error:  # a name too long for a path, a folder that may not be read
+        raise SpecError(f"model is {str(model)[:80]!r}: {error.strerror}; give a preset's name or a readable path") from error
     near = get_close_matches(str(model).lower(), presets(), n=1)
     raise SpecError(f"model is {str(model)!r}: neither a file, nor a folder with a config.json, nor a preset"
                     + (f"; did you mean {near[0]}?" if near else f" ({', '.join(presets())})"))  # fmt: skip
@@ -90,6 +127,8 @@ def _json(path: Path) -> Mapping:
         raise SpecError(f"{path} is not JSON ({error}); give the model's config.json") from error
     if not isinstance(data, Mapping):
         raise SpecError(f"{path} holds a {type(data).__name__}; a config.json holds one object with named fields")
+    if isinstance(data.get("config"), Mapping) and "hub_id" in data:  # a file of kvlib/models
+        return data["config"]
     return data
 
 
@@ -141,12 +180,17 @@ def _with_windows(fields: Fields, family: Family, layer: Layer, n_layers: int) -
 
 def _window(fields: Fields, family: Family) -> int | None:
     """Tokens in the window, or None where there is none, it is switched off, or no allowed context would fill it."""
+    switchable = family.window_switch or family is GENERIC
+    if switchable and not fields.flag("use_sliding_window", default=not family.window_switch):
+        return None
+    if family.windows and family is not GENERIC and "sliding_window" not in fields.config:
+        raise SpecError(f"{fields.where}: sliding_window is absent and this model_type has a default of its own; add it, "
+                        "or null for full attention")  # fmt: skip
     window, longest = fields.optional("sliding_window"), fields.optional("max_position_embeddings")
     if window is not None and not family.windows:
         raise SpecError(f"{fields.where}: sliding_window is {window} and model_type {fields.get('model_type')!r} has no "
                         "windows; remove it or correct model_type")  # fmt: skip
-    switched_on = fields.flag("use_sliding_window", default=not family.window_switch)
-    return None if not switched_on or (window and longest and window > longest) else window
+    return None if window and longest and window > longest else window
 
 
 def _layer_kinds(fields: Fields, family: Family, n_layers: int, window: int | None) -> list[str]:

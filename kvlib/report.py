@@ -47,15 +47,24 @@ class Estimate:
                 {"n_layers": t.n_layers, "retained": t.retained, "values_per_token": t.values, "bytes": t.nbytes}
                 for t in terms
             ],
-            "notes": list(self.spec.notes),
+            "notes": self.notes,
         }
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know about this answer."""
+        longest = self.spec.max_position_embeddings
+        beyond = T(f"{self.n_tokens:,} 個 token 超過這個模型的上限 {longest:,}",
+                   f"{self.n_tokens:,} tokens are beyond this model's maximum of {longest:,}") if longest else ""  # fmt: skip
+        return [*self.spec.notes, *([beyond] if longest and self.n_tokens > longest else [])]
 
     def print(self) -> None:
         """The sum, line by line, then what one token costs."""
         from rich.table import Table
 
         console, total = _console(), kv_bytes(self.spec, self.n_tokens, self.batch, self.kv_dtype, self.tp)
-        console.print(f"[bold]{self.spec.name}[/] · {self.n_tokens:,} token × {self.batch} · {self.kv_dtype}"
+        console.print(f"[bold]{self.spec.name}[/] · {self.n_tokens:,} {T('個 token', 'tokens')} × {self.batch} "
+                      f"{_sequences(self.batch)} · {self.kv_dtype}"
                       + (f" · TP {self.tp}" + T("（一張卡）", " (one rank)") if self.tp > 1 else ""))  # fmt: skip
         table = Table(box=None, pad_edge=False, header_style="dim")
         table.add_column(T("層", "layers"), justify="right")
@@ -67,9 +76,9 @@ class Estimate:
         console.print(table)
         console.print(f"= [bold]{total:,} B[/] = [bold]{format_bytes(total)}[/] = {format_bytes(total, 'GB')}")
         console.print(f"[dim]{T('層 × 值 × token ×', 'layers × values × tokens ×')} {bits(self.kv_dtype) / 8:g} B × "
-                      f"{self.batch} {T('個序列', 'sequences' if self.batch > 1 else 'sequence')}[/]")  # fmt: skip
+                      f"{self.batch} {_sequences(self.batch)}[/]")  # fmt: skip
         self._print_growth(console)
-        for note in self.spec.notes:
+        for note in self.notes:
             console.print(f"[yellow]{note}[/]")
         console.print("[dim]" + T("理想值：模型之後還用得到的 K 與 V。引擎會另外預留區塊與工作空間。",
                                   "Ideal: the K and V that the model still needs. An engine reserves more.") + "[/]")  # fmt: skip
@@ -123,7 +132,7 @@ class BudgetReport:
         from rich.table import Table
 
         b, console = self.ledger, _console()
-        console.print(f"[bold]{b.spec.name}[/] · {b.n_gpus} × {b.gpu.name} · {self.n_tokens:,} token")
+        console.print(f"[bold]{b.spec.name}[/] · {b.n_gpus} × {b.gpu.name} · {self.n_tokens:,} {T('個 token', 'tokens')}")
         table = Table(box=None, pad_edge=False, show_header=False)
         table.add_column()
         table.add_column(style="dim")
@@ -144,7 +153,7 @@ class BudgetReport:
         console.print(table)
         one = b.kv_per_sequence(self.n_tokens)
         console.print(T("÷ 一個序列 ", "÷ one sequence ") + f"{one:,} B = {format_bytes(one)}")
-        if b.left_for_kv <= 0:
+        if not b.fits:
             console.print("[bold red]" + T("放不下：沒有空間留給 KV 快取。", "Does not fit: nothing is left for the KV cache.") + "[/]")  # fmt: skip
             return
         blocks = T(f"（每個區塊 {self.block_size} 個 token）", f" (blocks of {self.block_size})") if self.block_size > 1 else ""
@@ -166,6 +175,10 @@ def _console():
     from rich.console import Console
 
     return Console(highlight=False, soft_wrap=True)
+
+
+def _sequences(n: int) -> str:
+    return T("個序列", "sequence" if n == 1 else "sequences")
 
 
 def _values(term: Term) -> str:

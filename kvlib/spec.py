@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import prod
 
 from kvlib import dtypes
-from kvlib.errors import SpecError
+from kvlib.errors import SpecError, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,13 @@ class Layer:
     shared_with: int | None = None
     state_bytes: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("n_kv_heads", "k_dim", "v_dim", "latent", "state_bytes"):
+            whole(f"Layer.{name}", getattr(self, name), minimum=0)
+        for name in ("window", "chunk"):
+            if getattr(self, name) is not None:
+                whole(f"Layer.{name}", getattr(self, name))
+
     @property
     def values_per_token(self) -> int:
         """Values (not bytes) kept per retained token."""
@@ -52,7 +59,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """One weight tensor, or `count` equal ones. `part` groups it: embedding, attention, feed-forward, norm or head."""
+    """One weight tensor, or `count` equal ones. `part`: embedding, attention, feed-forward, experts, norm or head."""
 
     name: str
     part: str
@@ -69,7 +76,7 @@ class Weight:
 class ModelSpec:
     """A model's layers and weights, and the sizes that people ask for.
 
-    n_heads counts query heads. weights is None where the reader does not know how the model type lays them out.
+    n_heads counts query heads. weights is None where they cannot be counted; unknown_weights then says why.
     notes says what a person should know about how the config was read.
     """
 
@@ -77,11 +84,17 @@ class ModelSpec:
     layers: tuple[Layer, ...]
     n_heads: int
     hidden_size: int
-    vocab_size: int
     max_position_embeddings: int | None = None
     weights: tuple[Weight, ...] | None = None
+    unknown_weights: str = ""
     source: str = ""
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for i, layer in enumerate(self.layers):
+            j = layer.shared_with
+            if j is not None and not (0 <= j < len(self.layers) and self.layers[j].shared_with is None):
+                raise SpecError(f"{self.name}: layer {i} is shared_with {j}, which is not a layer that keeps its own cache")
 
     @property
     def n_layers(self) -> int:
@@ -102,8 +115,8 @@ class ModelSpec:
     def n_params(self) -> int:
         """Parameters, tied tensors counted once, all experts included."""
         if self.weights is None:
-            raise SpecError(f"{self.name}: how this model type lays out its weights is not known, so they cannot be "
-                            "counted; give weight_bytes= yourself")  # fmt: skip
+            raise SpecError(f"{self.name}: the parameters cannot be counted ({self.unknown_weights or 'weights are not given'})"
+                            "; give their bytes: weight_bytes=, or --weight-gb")  # fmt: skip
         return sum(w.n_params for w in self.weights)
 
     def weight_bytes(self, dtype: object = "bf16") -> int:

@@ -84,8 +84,8 @@ def _feed_forward(fields: Fields, family: Family, n_layers: int, hidden: int) ->
         n_experts = fields.integer("num_local_experts")
         return (
             *_linear("router", "feed-forward", n_experts, hidden, n_layers, bias=True),
-            *_linear("experts.gate_up_proj", "feed-forward", 2 * inner, hidden, n_layers * n_experts, bias=True),
-            *_linear("experts.down_proj", "feed-forward", hidden, inner, n_layers * n_experts, bias=True),
+            *_linear("experts.gate_up_proj", "experts", 2 * inner, hidden, n_layers * n_experts, bias=True),
+            *_linear("experts.down_proj", "experts", hidden, inner, n_layers * n_experts, bias=True),
         )
     if family.experts == "separate":
         n_dense = min(fields.integer("first_k_dense_replace", minimum=0), n_layers)
@@ -95,16 +95,17 @@ def _feed_forward(fields: Fields, family: Family, n_layers: int, hidden: int) ->
         return (
             *_gated("mlp", inner, hidden, n_dense),
             Weight("router", "feed-forward", (n_experts, hidden), n_moe),
-            *_gated("experts", width, hidden, n_moe * n_experts),
+            *_gated("experts", width, hidden, n_moe * n_experts, part="experts"),
             *_gated("shared_experts", shared, hidden, n_moe),
         )
     return _gated("mlp", inner, hidden, n_layers, bias=fields.flag("mlp_bias", default=False))
 
 
-def _gated(name: str, inner: int, hidden: int, count: int, bias: bool = False) -> tuple[Weight, ...]:
+def _gated(name: str, inner: int, hidden: int, count: int, bias: bool = False,
+           part: str = "feed-forward") -> tuple[Weight, ...]:  # fmt: skip
     """The three matrices of a gated feed-forward block (SwiGLU, GeGLU)."""
     return (
-        *_linear(f"{name}.gate_proj", "feed-forward", inner, hidden, count, bias),
-        *_linear(f"{name}.up_proj", "feed-forward", inner, hidden, count, bias),
-        *_linear(f"{name}.down_proj", "feed-forward", hidden, inner, count, bias),
+        *_linear(f"{name}.gate_proj", part, inner, hidden, count, bias),
+        *_linear(f"{name}.up_proj", part, inner, hidden, count, bias),
+        *_linear(f"{name}.down_proj", part, hidden, inner, count, bias),
     )

@@ -9,7 +9,7 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
-BUILDER_MODULES = ("source.py", "book.py", "execute.py", "stamps.py", "build.py")
+BUILDER_MODULES = ("source.py", "book.py", "execute.py", "stamps.py", "showcase.py", "build.py")
 OUTPUT_MAKERS = ("ipykernel", "matplotlib", "nbclient", "numpy", "torch")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tools.book import Book, read
-from tools.lint import NOTEBOOK_LINTS, lint_links, lint_python_strings, lint_source
+from tools.lint import NOTEBOOK_LINTS, lint_links, lint_page, lint_python_words, lint_source
 from tools.source import LANGUAGES, Source
 
 BOOK = Book()
@@ -50,10 +50,10 @@ def test_no_notebook_has_lost_its_source():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page_links_lead_somewhere(page):
-    nothing(lint_links(page, page.name))
+def test_page_is_clean(page):
+    nothing(lint_links(page, page.name) + lint_page(BOOK, page))
 
 
 @pytest.mark.parametrize("module", MODULES, ids=relative)
 def test_chinese_in_the_library_is_taiwans(module):
-    nothing(lint_python_strings(module.read_text(encoding="utf-8"), relative(module)))
+    nothing(lint_python_words(module.read_text(encoding="utf-8"), relative(module)))

@@ -2,11 +2,13 @@
 
 import base64
 import shutil
+import subprocess
+import sys
 
 import pytest
 from nbformat import v4
 
-from tools import book, execute
+from tools import book, execute, stamps
 from tools.book import Book, first_difference
 from tools.build import build, main
 from tools.source import Source
@@ -76,6 +78,12 @@ def test_build_runs_again_after(toy, executions, change):
     change(toy)
     build(toy)
     assert executions == ["en", "zh-TW"]
+
+
+def test_everything_the_builder_imports_is_in_its_digest():
+    code = "import sys, tools.build; print(*(m for m in sys.modules if m.startswith('tools.')))"
+    run = subprocess.run([sys.executable, "-c", code], cwd=book.ROOT, capture_output=True, text=True, check=True)
+    assert {f"{m.removeprefix('tools.')}.py" for m in run.stdout.split()} == set(stamps.BUILDER_MODULES)
 
 
 def test_build_leaves_other_chapters_alone(toy, source, executions):

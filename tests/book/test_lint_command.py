@@ -32,9 +32,23 @@ def break_page(toy):
     (toy.root / "README.md").write_text("[start](notebooks/en/00-gone.ipynb)", encoding="utf-8")
 
 
+def break_twin_page(toy):
+    (toy.root / "README.md").write_text("It takes 16.05 GB.", encoding="utf-8")
+    (toy.root / "README.zh-TW.md").write_text("占 16.05 GiB。", encoding="utf-8")
+
+
+def break_picture(toy):
+    (toy.root / "README.md").write_text("![256 to 257](assets/01-toy.en.png)", encoding="utf-8")
+
+
 def break_library(toy):
     (toy.root / "kvlib").mkdir()
     (toy.root / "kvlib" / "words.py").write_text('X = "\\n內存"\nY = "循環"\n', encoding="utf-8")
+
+
+def break_library_comment(toy):
+    (toy.root / "kvlib").mkdir()
+    (toy.root / "kvlib" / "words.py").write_text("# 缓存\n", encoding="utf-8")
 
 
 def refuse_source(toy):
@@ -46,6 +60,9 @@ BREAKS = {
     break_notebook: "notebooks/zh-TW/01-toy.ipynb cell 3: has execution count 9",
     break_link: "notebooks/en/01-toy.ipynb cell 2: link to ../zh-TW/01-gone.ipynb",
     break_page: "README.md: link to notebooks/en/00-gone.ipynb",
+    break_twin_page: "README.md: numbers differ from the zh-TW twin: only here `16.05 GB`; only there `16.05 GiB`",
+    break_picture: "README.md: 257 is not in the code or output",
+    break_library_comment: "kvlib/words.py:1 (zh-TW): 缓 is a simplified character",
     break_library: "kvlib/words.py:2 (zh-TW): 循環 is not used",
     refuse_source: "01-toy.md:26: prose with no language",
 }

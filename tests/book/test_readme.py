@@ -8,7 +8,6 @@ import pytest
 from kvlib import kv_bytes, load_spec, memory_budget
 from kvlib.cli import main
 from tools.book import Book
-from tools.lint import lint_chinese_text
 from tools.source import LANGUAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,7 +59,3 @@ def test_the_two_have_the_same_sections_tables_and_examples():
         return [re.sub(r"[^#|`]+.*", "", line) for line in text.splitlines() if line.startswith(("#", "|", "```"))]
 
     assert skeleton(TEXT["en"]) == skeleton(TEXT["zh-TW"])
-
-
-def test_the_chinese_one_is_written_as_in_taiwan():
-    assert lint_chinese_text(TEXT["zh-TW"], "README.zh-TW.md") == []

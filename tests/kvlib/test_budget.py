@@ -1,5 +1,7 @@
 """The ledger: the six conventions of the interview question, and what must hold of every budget."""
 
+from fractions import Fraction
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,10 +86,30 @@ def test_capacity_conventions_of_one_card():
     assert gpu.capacity("reported") == int(79.10 * GiB)
 
 
+@pytest.mark.parametrize(
+    ("gpu", "gib"),
+    [("a100-40gb", 39.4), ("h100-80gb", 79.10), ("rtx-3090-24gb", 23.58), ("rtx-4090-24gb", 23.65), ("l40-48gb", 44.40),
+     ("a30-24gb", 23.53), ("t4-16gb", 14.75), ("rtx-5090-32gb", 31.37)],
+)  # fmt: skip
+def test_reported_totals_are_those_that_torch_printed(gpu, gib):
+    assert GPUS[gpu].capacity("reported") == int(Fraction(str(gib)) * 2**30)
+
+
 @pytest.mark.parametrize("gpu", GPUS.values(), ids=lambda g: g.name)
-def test_a_program_sees_less_than_the_binary_reading_of_the_box(gpu):
-    assert gpu.capacity("decimal") < gpu.capacity("binary")
+def test_a_program_sees_less_than_the_binary_reading_of_the_label(gpu):
     assert 0.9 * gpu.capacity("binary") < gpu.capacity("reported") < gpu.capacity("binary")
+
+
+def test_query_heads_must_split_over_the_cards():
+    with pytest.raises(SpecError, match="28 query heads"):
+        memory_budget(load_spec("qwen2.5-7b"), n_gpus=8)
+
+
+def test_a_name_is_no_spec():
+    with pytest.raises(SpecError, match="load_spec"):
+        memory_budget("llama-2-70b")
+    with pytest.raises(SpecError, match="load_spec"):
+        kv_bytes("llama-2-70b", 1)
 
 
 def test_fp8_kv_doubles_the_sequences_and_leaves_the_weights_alone():
@@ -100,7 +122,11 @@ def test_fp8_kv_doubles_the_sequences_and_leaves_the_weights_alone():
     ("wrong", "names"),
     [
         ({"gpu": "h100"}, "h100"),
+        ({"gpu": ["h100-80gb"]}, "gpu is"),
         ({"n_gpus": 0}, "n_gpus"),
+        ({"n_gpus": 3}, "n_gpus is 3"),
+        ({"n_gpus": 128}, "n_gpus is 128"),
+        ({"utilization": float("nan")}, "utilization"),
         ({"capacity": "marketing"}, "marketing"),
         ({"utilization": 0}, "utilization"),
         ({"utilization": 1.1}, "utilization"),

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kvlib import i18n, kv_bytes, load_spec
+from kvlib import GB, i18n, kv_bytes, load_spec, memory_budget
 from kvlib.cli import main
 
 ESTIMATE_KEYS = ["model", "meaning", "n_tokens", "batch", "kv_dtype", "tp", "kv_bytes", "growth", "terms", "notes"]
@@ -78,8 +78,62 @@ def test_budget_with_the_rounded_weights_of_the_interview(capsys):
     assert "= 10.43 → 10 sequences" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("options", "means"),
+    [
+        (["--gpu", "h200-141gb"], {"gpu": "h200-141gb"}),
+        (["--gpus", "4"], {"n_gpus": 4}),
+        (["--capacity", "binary"], {"capacity": "binary"}),
+        (["--utilization", "0.95"], {"utilization": 0.95}),
+        (["--weight-dtype", "fp8"], {"weight_dtype": "fp8"}),
+        (["--weight-gb", "140"], {"weight_bytes": 140 * GB}),
+        (["--kv-dtype", "int4"], {"kv_dtype": "int4"}),
+        (["--runtime-gb", "1.5"], {"runtime_per_gpu": 1_500_000_000}),
+        (["--activation-gb", "2"], {"activation_bytes": 2 * GB}),
+    ],
+)
+def test_every_budget_option_does_what_the_library_does(options, means, capsys):
+    wanted = memory_budget(load_spec("llama-2-70b"), **{"n_gpus": 2, **means})
+    main(["budget", "llama-2-70b", "--gpus", "2", "--tokens", "5000", "--block-size", "64", "--json", *options])
+    said = json.loads(capsys.readouterr().out)
+    for key in ("capacity", "weights", "runtime", "activations", "left_for_kv"):
+        assert said[key] == getattr(wanted, key)
+    assert said["kv_per_sequence"] == wanted.kv_per_sequence(5000)
+    assert said["sequences"] == wanted.sequences(5000)
+    assert said["max_sequences"] == wanted.max_sequences(5000, 64)
+    main(["budget", "llama-2-70b", "--gpus", "2", "--tokens", "5000", *options])
+    printed = capsys.readouterr().out
+    for size in (wanted.capacity, wanted.weights, wanted.runtime, wanted.activations, wanted.left_for_kv):
+        assert f"{size / GB:,.2f} GB" in printed
+
+
+def test_a_rank_is_reported_as_a_rank(capsys):
+    spec = load_spec("gemma-3-27b")
+    main(["estimate", "gemma-3-27b", "--tokens", "131072", "--tp", "2", "--kv-dtype", "fp8", "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert said["kv_bytes"] == kv_bytes(spec, 131_072, kv_dtype="fp8", tp=2)
+    assert said["growth"]["per_token_early"] == 507_904 // 2 // 2
+    main(["estimate", "gemma-3-27b", "--tokens", "131072", "--tp", "2"])
+    text = capsys.readouterr().out
+    assert "248.00 KiB" in text and "40.00 KiB" in text and "208.00 MiB" in text
+
+
+def test_tokens_beyond_the_models_maximum_are_remarked_on(capsys):
+    main(["estimate", "llama-2-70b", "--tokens", "4097", "--json"])
+    assert "4,096" in json.loads(capsys.readouterr().out)["notes"][0]
+    main(["estimate", "llama-2-70b", "--tokens", "4096", "--json"])
+    assert json.loads(capsys.readouterr().out)["notes"] == []
+
+
 def test_exit_codes(capsys):
     assert main(["budget", "llama-2-70b"]) == 1  # one card does not hold the weights
+    assert main(["budget", "llama-2-70b", "--gpus", "2", "--utilization", "0.9"]) == 1  # 0.03 of a sequence is none
+    for option in ("--runtime-gb", "--weight-gb", "--activation-gb"):
+        assert main(["budget", "llama-2-70b", option, "nan"]) == 2
+    assert main(["budget", "llama-2-70b", "--gpus", "3"]) == 2
+    assert main(["estimate", "llama-2-70b", "--set", "num_kv_head=4"]) == 2
+    assert "did you mean num_kv_heads" in capsys.readouterr().err
+    main(["budget", "llama-2-70b"])
     assert "Does not fit" in capsys.readouterr().out
     assert main(["estimate", "llama-2-7"]) == 2
     assert "did you mean llama-2-7b" in capsys.readouterr().err
@@ -111,11 +165,20 @@ def test_both_languages_by_option_and_by_locale(command):
     assert not any("\u4e00" <= c <= "\u9fff" for c in english)
 
 
+def test_a_console_without_the_characters_gets_an_answer():
+    import os
+
+    shown = run("budget", "llama-2-70b", "--gpus", "2", env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert shown.returncode == 0
+    assert "11.96" in shown.stdout
+
+
 @pytest.mark.parametrize("lang", ["zh-TW", "en"])
 def test_help_has_examples_in_the_language_asked_for(lang):
-    text = run("estimate", "--lang", lang, "--help").stdout
-    assert "kvlib estimate llama-2-70b" in text
-    assert ("範例" in text) == (lang == "zh-TW")
+    for args in ([], ["estimate"], ["budget"]):
+        text = run("--lang", lang, *args, "--help").stdout
+        assert "kvlib budget llama-2-70b" in text or "kvlib estimate llama-2-70b" in text
+        assert ("範例" in text) == (lang == "zh-TW")
 
 
 @pytest.mark.parametrize("args", [["estimate", "llama-2-70b"], ["budget", "llama-2-70b", "--gpus", "2"]])

@@ -24,7 +24,7 @@ tokens, batches, dtypes = st.integers(0, 200), st.integers(1, 5), st.sampled_fro
 
 
 def spec_of(*some_layers: Layer) -> ModelSpec:
-    return ModelSpec("toy", tuple(some_layers), n_heads=8, hidden_size=8, vocab_size=8)
+    return ModelSpec("toy", tuple(some_layers), n_heads=8, hidden_size=8)
 
 
 def count_one_by_one(spec: ModelSpec, n_tokens: int, batch: int, kv_dtype: str) -> int:
@@ -105,6 +105,12 @@ def test_a_layer_that_shares_another_ones_cache_keeps_nothing():
     own = Layer(n_kv_heads=2, k_dim=4, v_dim=4)
     assert kv_bytes(spec_of(own, replace(own, shared_with=0)), 10) == kv_bytes(spec_of(own), 10)
     assert kv_growth(spec_of(own, replace(own, shared_with=0))) == kv_growth(spec_of(own))
+
+
+@pytest.mark.parametrize(("dtype", "per_token"), [("fp32", 655_360), ("bf16", 327_680), ("float16", 327_680),
+                                                 ("fp8", 163_840), ("int8", 163_840), ("int4", 81_920)])  # fmt: skip
+def test_a_token_of_llama_2_70b_in_every_dtype(dtype, per_token):
+    assert kv_bytes(load_spec("llama-2-70b"), 1, kv_dtype=dtype) == per_token
 
 
 def test_half_a_byte_is_rounded_up():

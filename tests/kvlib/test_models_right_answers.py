@@ -77,10 +77,10 @@ OTHERS = {
                      "3.213", 114_688, 131_072, 15_032_385_536),
     "SmolLM2-135M": ("llama", 30, 576, 9, 3, None, 49152, True, 1536, 8192, {},
                      "0.135", 23_040, 8192, 188_743_680),
-    "Mistral-Small-3-24B": ("mistral", 40, 5120, 32, 8, 128, 131072, False, 32768, 32_768, {},
-                            "23.572", 163_840, 32_768, 5_368_709_120),
-    "Mistral-Large-2407": ("mistral", 88, 12288, 96, 8, None, 32768, False, 28672, 131_072, {},
-                           "122.610", 360_448, 131_072, 47_244_640_256),
+    "Mistral-Small-3-24B": ("mistral", 40, 5120, 32, 8, 128, 131072, False, 32768, 32_768,
+                            {"sliding_window": None}, "23.572", 163_840, 32_768, 5_368_709_120),
+    "Mistral-Large-2407": ("mistral", 88, 12288, 96, 8, None, 32768, False, 28672, 131_072,
+                           {"sliding_window": None}, "122.610", 360_448, 131_072, 47_244_640_256),
     "Qwen3-0.6B": ("qwen3", 28, 1024, 16, 8, 128, 151936, True, 3072, 40_960, {},
                    "0.596", 114_688, 40_960, 4_697_620_480),
     "Gemma-1-2B": ("gemma", 18, 2048, 8, 1, 256, 256000, True, 16384, 8192, {},
@@ -195,14 +195,23 @@ def test_a_nested_text_config_is_descended_and_tying_may_stay_on_top():
     assert load_spec(nested).n_params == load_spec("llama-3-8b").n_params - 128_256 * 4096
 
 
-def test_gemma_3_as_published_raises_and_names_the_field_it_leaves_to_class_defaults():
+def test_gemma_3_as_published_gives_its_cache_and_names_the_field_its_parameters_lack():
     text = config_of("gemma-3-27b", vocab_size=..., max_position_embeddings=..., sliding_window_pattern=...)
+    spec = load_spec({"model_type": "gemma3", "text_config": text})
+    assert kv_bytes(spec, n_tokens=131_072) == 11_173_625_856
     with pytest.raises(SpecError, match="vocab_size"):
-        load_spec({"model_type": "gemma3", "text_config": text})
+        _ = spec.n_params
 
 
-@pytest.mark.parametrize("field", ["num_hidden_layers", "num_attention_heads", "hidden_size", "vocab_size",
-                                   "intermediate_size"])  # fmt: skip
+@pytest.mark.parametrize("field", ["vocab_size", "intermediate_size"])
+def test_a_field_of_the_weights_alone_is_named_when_they_are_counted(field):
+    spec = load_spec(config_of("llama-3-8b", **{field: ...}))
+    assert kv_bytes(spec, n_tokens=1) == 131_072
+    with pytest.raises(SpecError, match=field):
+        _ = spec.n_params
+
+
+@pytest.mark.parametrize("field", ["num_hidden_layers", "num_attention_heads", "hidden_size"])
 def test_an_absent_field_raises_and_is_named(field):
     with pytest.raises(SpecError, match=field):
         load_spec(config_of("llama-3-8b", **{field: ...}))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlib import ModelSpec, SpecError, kv_bytes, load_spec, presets
+from kvlib import Layer, ModelSpec, SpecError, kv_bytes, load_spec, presets
 from kvlib.readers import MODELS
 
 BASE = {
@@ -68,6 +68,7 @@ def test_window_patterns():
     kinds = ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]
     assert caps(BASE | window | {"model_type": "new", "layer_types": kinds}) == [None, 16, 16, None]
     assert caps(BASE | window | {"model_type": "mistral"}) == [16] * 4
+    assert caps(BASE | window | {"model_type": "mistral", "use_sliding_window": False}) == [16] * 4
     assert caps(BASE | window | {"model_type": "gemma2", "head_dim": 8}) == [16, None, 16, None]
     gemma3 = BASE | window | {"model_type": "gemma3_text", "head_dim": 8, "num_hidden_layers": 7}
     assert caps(gemma3) == [16] * 5 + [None, 16]
@@ -102,7 +103,12 @@ def test_no_window_means_every_layer_grows(model_type):
         ({"hidden_size": 60}, "add head_dim"),
         ({"head_dim": None, "model_type": "qwen3"}, "head_dim is absent"),
         ({"head_dim": 8.0}, "head_dim is 8.0"),
-        ({"vocab_size": None}, "vocab_size is null"),
+        ({"vocab_size": "32k"}, "vocab_size is '32k'"),
+        ({"model_type": "mistral"}, "sliding_window is absent"),
+        ({"model_type": "gpt_oss", "head_dim": 8}, "sliding_window is absent"),
+        ({"model_type": "falcon", "multi_query": True}, "multi_query = True"),
+        ({"model_type": "jamba", "attn_layer_period": 8}, "attn_layer_period = 8"),
+        ({"model_type": "llama4_text", "attention_chunk_size": 8192}, "attention_chunk_size = 8192"),
         ({"model_type": ["llama"]}, r"model_type is \['llama'\]"),
         ({"tie_word_embeddings": "no"}, "tie_word_embeddings is 'no'"),
         ({"layer_types": ["full_attention"]}, "layer_types"),
@@ -120,10 +126,30 @@ def test_what_decides_the_answer_and_is_wrong_is_named(change, names):
         load_spec(BASE | change)
 
 
-@pytest.mark.parametrize("field", ["num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"])
+@pytest.mark.parametrize("field", ["num_hidden_layers", "hidden_size", "num_attention_heads"])
 def test_an_absent_field_is_named(field):
     with pytest.raises(SpecError, match=f"{field} is absent"):
         load_spec({k: v for k, v in BASE.items() if k != field})
+
+
+def test_absent_kv_heads_of_an_unknown_type_are_said_to_be_read_as_multi_head():
+    config = {k: v for k, v in BASE.items() if k != "num_key_value_heads"} | {"model_type": "new"}
+    spec = load_spec(config)
+    assert spec.n_kv_heads == BASE["num_attention_heads"]
+    assert "KV heads are absent" in spec.notes[0]
+
+
+@pytest.mark.parametrize("model", [None, 123, ["llama-2-7b"], "x" * 5000])
+def test_what_names_no_model_is_refused(model):
+    with pytest.raises(SpecError, match="model is"):
+        load_spec(model)
+
+
+def test_a_layer_shares_only_with_one_that_keeps_a_cache():
+    with pytest.raises(SpecError, match="layer 0 is shared_with 99"):
+        ModelSpec("toy", (Layer(shared_with=99),), n_heads=1, hidden_size=1)
+    with pytest.raises(SpecError, match=r"Layer\.n_kv_heads is -1"):
+        Layer(n_kv_heads=-1)
 
 
 def test_files_that_are_no_config_are_refused(tmp_path):

@@ -66,9 +66,9 @@ def test_make_installs_the_versions_of_ci(checkout):
 
 @needs_make
 def test_make_lab_opens_the_start_page_of_the_language(checkout):
-    assert "/lab/tree/notebooks/en/00-start.ipynb" in make(checkout, "-n", "lab").stdout
+    assert "/lab/tree/reading/en/00-start.ipynb" in make(checkout, "-n", "lab").stdout
     chinese = make(checkout, "-n", "lab", "BOOK_LANG=zh-TW").stdout
-    assert "/lab/tree/notebooks/zh-TW/00-start.ipynb" in chinese
+    assert "/lab/tree/reading/zh-TW/00-start.ipynb" in chinese
 
 
 @needs_make

@@ -6,10 +6,11 @@
 from tools.book import Book, read
 from tools.lint.anatomy import lint_anatomy
 from tools.lint.built import lint_built
-from tools.lint.chinese import lint_chinese, lint_chinese_text, lint_python_strings
+from tools.lint.chinese import lint_chinese, lint_python_words
 from tools.lint.code import lint_code
 from tools.lint.links import lint_links
 from tools.lint.numbers import lint_numbers
+from tools.lint.pages import lint_page
 from tools.lint.problem import Problem
 from tools.lint.twins import lint_twins
 from tools.source import LANGUAGES, Source
@@ -35,9 +36,8 @@ def lint_book(book: Book) -> list[Problem]:
             problems += lint_links(path, name)
     for path in sorted(book.root.glob("*.md")):
         problems += lint_links(path, path.name)
-        if path.name.endswith(".zh-TW.md"):
-            problems += lint_chinese_text(path.read_text(encoding="utf-8"), path.name)
+        problems += lint_page(book, path)
     for path in sorted((book.root / "kvlib").rglob("*.py")):
         name = path.relative_to(book.root).as_posix()
-        problems += lint_python_strings(path.read_text(encoding="utf-8"), name)
+        problems += lint_python_words(path.read_text(encoding="utf-8"), name)
     return problems

@@ -4,8 +4,8 @@ import re
 
 from tools.lint.markdown import parse
 from tools.lint.problem import Problem
-from tools.lint.python import strings_with_han, translations
-from tools.lint.zh_words import banned_words
+from tools.lint.python import comments_and_strings
+from tools.lint.zh_words import banned_words, simplified
 from tools.source import Source
 
 HAN = r"[\u3400-\u4dbf\u4e00-\u9fff]"
@@ -17,36 +17,37 @@ _EMPHASIS = re.compile(r"\*{1,3}")
 
 
 def lint_chinese(source: Source, name: str) -> list[Problem]:
-    """Words, punctuation and spacing of the Chinese prose; words of strings in code."""
+    """Words, punctuation and spacing of the Chinese prose; words of the code and of English prose."""
     problems = []
     for cell in source.cells:
-        where = f"{name}:{cell.line} (zh-TW)"
         if cell.lang == "zh-TW":
-            problems += lint_chinese_text(cell.text, where)
+            problems += lint_chinese_text(cell.text, f"{name}:{cell.line} (zh-TW)")
         elif cell.kind == "code":
-            for chinese, _ in translations(cell.text):
-                problems += [Problem(where, message) for message in _words(chinese)]
+            problems += lint_python_words(cell.text, name, cell.line)
+        else:
+            problems += [Problem(f"{name}:{cell.line} ({cell.lang})", message) for message in _words(cell.text)]
     return problems
 
 
 def lint_chinese_text(markdown: str, where: str) -> list[Problem]:
-    """Words, punctuation and spacing of Chinese Markdown."""
+    """Words, punctuation and spacing of Chinese Markdown; of its code and formulas the words alone."""
     text = _EMPHASIS.sub("", parse(markdown).text)
-    return [Problem(where, message) for message in [*_words(text), *_typography(text)]]
+    return [Problem(where, message) for message in [*_words(_EMPHASIS.sub("", markdown)), *_typography(text)]]
 
 
-def lint_python_strings(code: str, name: str) -> list[Problem]:
-    """Banned words in the Chinese strings of a Python module."""
+def lint_python_words(code: str, name: str, first_line: int = 1) -> list[Problem]:
+    """Words of the Chinese strings and comments of a module or a code cell."""
     return [
-        Problem(f"{name}:{line} (zh-TW)", message)
-        for line, text in strings_with_han(code)
+        Problem(f"{name}:{first_line + line - 1} (zh-TW)", message)
+        for line, text in comments_and_strings(code)
         for message in _words(text)
     ]
 
 
 def _words(text: str) -> list[str]:
     return [
-        f"{word} is not used in Taiwan; write {instead}" for word, instead in banned_words(text)
+        *(f"{word} is not used in Taiwan; write {instead}" for word, instead in banned_words(text)),
+        *(f"{char} is a simplified character; write its traditional form" for char in simplified(text)),
     ]
 
 

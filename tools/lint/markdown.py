@@ -6,7 +6,6 @@ was math is not searched for links; where something was taken out, ``HOLE`` stan
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal
 
 HOLE = "\ufffc"
 
@@ -23,14 +22,10 @@ _HTML_LINK = re.compile(
 _DETAILS = re.compile(r"<details\b", re.IGNORECASE)
 _HTML = re.compile(r"<!--.*?-->|</?[A-Za-z][^>]*>", re.DOTALL)
 _HEADING = re.compile(r"^(#{1,6})\s+(.+?)\s*#*$", re.MULTILINE)
+_ITEM = re.compile(r"^[ >]*(?:[-*+]|\d+[.)])\s", re.MULTILINE)
+_ROW = re.compile(r"^\s*\|", re.MULTILINE)
+_NO_PARAGRAPH = re.compile(rf"{_ITEM.pattern}|{_ROW.pattern}|\s*(?:#|</?[A-Za-z])")
 _TEXT = re.compile(r"\\(text|textrm|textbf|mathrm)\s*\{[^{}]*\}")
-_NUMBER = re.compile(
-    r"(?:\d{1,3}(?:[,_]\d{3})+(?!\d)|\d[\d_]*)(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII
-)
-_SCALES = {"萬": 10**4, "億": 10**8, "兆": 10**12}
-_SCALES |= {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_SCALED = re.compile(rf"({_NUMBER.pattern})\s*({'|'.join(_SCALES)})", re.ASCII)
-_SUPERSCRIPTS = str.maketrans({digit: f" {value}" for value, digit in enumerate("⁰¹²³⁴⁵⁶⁷⁸⁹")})
 
 
 @dataclass(frozen=True)
@@ -43,6 +38,9 @@ class Prose:
     links: tuple[str, ...]  # targets, images' too
     headings: tuple[tuple[int, str], ...]  # (level, text)
     details: int  # how many <details>
+    paragraphs: int  # formulas that stand alone and code blocks among them
+    items: int  # of lists
+    rows: int  # of tables
     text: str  # the words, links' texts among them
     unlinked: str  # the words, links' texts not among them
 
@@ -51,6 +49,8 @@ def parse(markdown: str) -> Prose:
     """Take one Markdown cell apart."""
     fences, text = _take(_FENCE, markdown, 0)
     headings = tuple((len(m[1]), m[2]) for m in _HEADING.finditer(text))
+    blocks = re.split(r"\n(?:\s*\n)+", text.strip())
+    items, rows = len(_ITEM.findall(text)), len(_ROW.findall(text))
     code, text = _take(_CODE, text, 2)
     display, text = _take(_DISPLAY, text, 1)
     inline, text = _take(_INLINE, text, 1)
@@ -68,6 +68,9 @@ def parse(markdown: str) -> Prose:
         links=tuple(html_links + autolinks + images + links),
         headings=headings,
         details=details,
+        paragraphs=sum(not _NO_PARAGRAPH.match(block) for block in blocks),
+        items=items,
+        rows=rows,
         text=text,
         unlinked=unlinked,
     )
@@ -77,26 +80,11 @@ def _take(pattern: re.Pattern[str], text: str, group: int) -> tuple[list[str], s
     return [m[group] for m in pattern.finditer(text)], pattern.sub(HOLE, text)
 
 
+def pictures(markdown: str) -> list[tuple[str, str]]:
+    """(text alternative, target) of every picture."""
+    return _IMAGE.findall(markdown)
+
+
 def normal_math(formula: str) -> str:
     r"""A formula as both languages must have it: no spaces, nothing inside ``\text{…}``."""
     return re.sub(r"\s+|\\[,;:! ]", "", _TEXT.sub(r"\\\1{}", formula))
-
-
-def numbers(text: str) -> list[str]:
-    """The numbers of a text in order, as written but for separators: 1,024 and 1_024 are 1024."""
-    found = _NUMBER.findall(text.translate(_SUPERSCRIPTS))
-    return [re.sub(r"[,_]", "", number) for number in found]
-
-
-def quantities(text: str) -> list[str]:
-    """``numbers()`` with words multiplied in, so that 700 億 and 70 billion are the same."""
-    return numbers(_SCALED.sub(lambda m: f"{_scaled(*m.groups()):f}", text))
-
-
-def _scaled(number: str, word: str) -> Decimal:
-    return (value(re.sub(r"[,_]", "", number)) * _SCALES[word]).normalize()
-
-
-def value(number: str) -> Decimal:
-    """The value of one of ``numbers()``, so that 1.250 is 1.25 and 3.7e-06 is 3.7e-6."""
-    return Decimal(number)

@@ -1,8 +1,15 @@
 """Read Python source without running it: its strings, its translations, its prints."""
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
+from decimal import Decimal
+from itertools import pairwise
+
+from kvlib.units import UNITS
+from tools.lint.quantities import Quantity
 
 _MAGIC = re.compile(r"^(\s*)[%!].*$", re.MULTILINE)
 _HAN = re.compile(r"[\u3400-\u9fff]")
@@ -18,12 +25,23 @@ def syntax_error(code: str) -> str | None:
 
 
 def _parse(code: str) -> ast.Module:
-    return ast.parse(_MAGIC.sub(r"\1pass", code))  # notebook magics count as ``pass``
+    return ast.parse(_without_magics(code))
+
+
+def _without_magics(code: str) -> str:
+    return _MAGIC.sub(r"\1pass", code)
 
 
 def _nodes(code: str) -> Iterator[ast.AST]:
     """Every node of a cell or module; none if it is not Python, which another lint reports."""
     return iter(()) if syntax_error(code) else ast.walk(_parse(code))
+
+
+def _tokens(code: str) -> list[tokenize.TokenInfo]:
+    """Every token; none if the code is not Python, which another lint reports."""
+    if syntax_error(code):
+        return []
+    return list(tokenize.generate_tokens(io.StringIO(_without_magics(code)).readline))
 
 
 def translations(code: str) -> Iterator[tuple[str, str]]:
@@ -33,21 +51,53 @@ def translations(code: str) -> Iterator[tuple[str, str]]:
         yield chinese, english
 
 
-def translated_literals(code: str, lang: str) -> list[str]:
-    """What is typed into the calls of ``T``, in one language: literal parts, one by one."""
+def shown_literals(code: str, lang: str) -> list[str]:
+    """What is typed to be read in one language: into ``T(…)``, and as ``alt=`` or ``caption=``."""
     position = 0 if lang == "zh-TW" else 1
-    return [text for node in _calls_of_t(code) for text in _literals(node.args[position])]
+    shown = [node.args[position] for node in _calls_of_t(code)]
+    keywords = (node for node in _nodes(code) if isinstance(node, ast.keyword) and node.arg in ("alt", "caption"))
+    shown += [keyword.value for keyword in keywords if isinstance(keyword.value, ast.Constant | ast.JoinedStr)]
+    return [text for node in shown for text in _literals(node)]
 
 
-def strings_with_han(code: str) -> Iterator[tuple[int, str]]:
-    """(line, text) of every string that holds Chinese characters."""
+def strings(code: str) -> list[str]:
+    """The literal parts of every string, format specifications not among them."""
+    nodes = list(_nodes(code))
+    specs = [node.format_spec for node in nodes if isinstance(node, ast.FormattedValue) and node.format_spec]
+    hidden = {id(part) for spec in specs for part in ast.walk(spec)}
+    return [node.value for node in nodes
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in hidden]  # fmt: skip
+
+
+def constants(code: str) -> Iterator[Quantity]:
+    """Every number in the code: of ``80 * GB`` it is 80 GB, of ``80`` it has no unit."""
+    nodes, units = list(_nodes(code)), {}
+    for node in nodes:
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(one, ast.Name) and one.id in UNITS:
+                    units[id(other)] = one.id
+    for node in nodes:
+        if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+            yield Quantity(str(node.value), Decimal(str(node.value)), Decimal(1), units.get(id(node), ""))
+
+
+def comments_and_strings(code: str) -> Iterator[tuple[int, str]]:
+    """(line, text) of every comment and every string."""
     for node in _nodes(code):
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and _HAN.search(node.value)
-        ):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.lineno, node.value
+    for token in _tokens(code):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+
+
+def trailing_semicolons(code: str) -> list[str]:
+    """The lines that end in ``;``, a comment behind it or not."""
+    tokens = [token for token in _tokens(code) if token.type != tokenize.COMMENT]
+    ends = (tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER)
+    return [first.line.strip() for first, second in pairwise(tokens)
+            if first.type == tokenize.OP and first.string == ";" and second.type in ends]  # fmt: skip
 
 
 def has_han(text: str) -> bool:

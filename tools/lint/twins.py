@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePosixPath
 
-from tools.lint.markdown import Prose, normal_math, parse, quantities
+from tools.lint.markdown import Prose, normal_math, parse
 from tools.lint.problem import Problem, quoted
+from tools.lint.quantities import stated
 from tools.source import LANGUAGES, Cell, Source
 
 
@@ -43,6 +45,16 @@ def pairs(source: Source) -> Iterator[tuple[Cell, Cell | None]]:
         yield waiting, None
 
 
+def lint_twin_pages(english: str, chinese: str, name: str) -> list[Problem]:
+    """In what a page and its twin differ and must not; they show commands each in their own way."""
+    shared = ("numbers", "formulas", "paragraphs", "list items", "table rows", "headings")
+    return [
+        Problem(name, f"{what} differ from the zh-TW twin: only here {quoted(ours)}; only there {quoted(theirs)}")
+        for what, ours, theirs in _differences(*(replace(p, unlinked=p.text) for p in map(parse, (english, chinese))))
+        if what in shared
+    ]
+
+
 def _differences(one: Prose, two: Prose) -> Iterator[tuple[str, list[str], list[str]]]:
     """(what, only in one, only in two) for each respect in which two cells differ."""
     for what, bones in _BONES.items():
@@ -65,10 +77,13 @@ def same_target(link: str) -> str:
 
 
 _BONES = {
-    "numbers": lambda prose: quantities(prose.unlinked),
+    "numbers": lambda prose: stated(prose.unlinked),
     "formulas": lambda prose: [normal_math(formula) for formula in prose.math],
     "links": lambda prose: [same_target(link) for link in prose.links],
     "code spans": lambda prose: prose.code,
     "code blocks": lambda prose: ["```"] * len(prose.fences),
     "folds": lambda prose: ["<details>"] * prose.details,
+    "paragraphs": lambda prose: ["¶"] * prose.paragraphs,
+    "list items": lambda prose: ["-"] * prose.items,
+    "table rows": lambda prose: ["|"] * prose.rows,
 }

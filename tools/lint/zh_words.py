@@ -1,7 +1,10 @@
 """Words of the mainland that a reader in Taiwan stumbles over, and what to write instead.
 
 A word is looked for anywhere in a text, after every phrase of ``ALLOWED`` has been set aside.
+A simplified character is one that Big5, Taiwan's own encoding, does not have.
 """
+
+import re
 
 BANNED = {
     "默認": "預設",
@@ -46,6 +49,8 @@ BANNED = {
     "投機解碼": "推測解碼",
     "分位值": "百分位數",
     "塊表": "區塊表",
+    "推理": "推論（inference）",
+    "串列": "序列",
 }
 
 ALLOWED = {  # phrase: reason
@@ -59,7 +64,14 @@ ALLOWED = {  # phrase: reason
     "內存下": "內 + 存下 (stored inside), not 內存",
     "記憶體內存": "記憶體內 + 存 (stored in memory), not 內存",
     "快取內存": "快取內 + 存 (stored in the cache), not 內存",
+    "推理模型": "a reasoning model; 推理 is reasoning",
+    "推理能力": "the ability to reason",
+    "邏輯推理": "logical reasoning",
+    "鏈結串列": "a linked list; 串列 is a list",
 }
+
+SIMPLIFIED_IN_BIG5 = "网体与机价优儿党厂听坏异怀惊扰据极构洁种胜荐触适"  # other characters, of no use here
+NOT_IN_BIG5: dict[str, str] = {}  # traditional all the same: reason
 
 
 def banned_words(text: str) -> list[tuple[str, str]]:
@@ -67,3 +79,13 @@ def banned_words(text: str) -> list[tuple[str, str]]:
     for phrase in ALLOWED:
         text = text.replace(phrase, "　")
     return [(word, instead) for word, instead in BANNED.items() if word in text]
+
+
+def simplified(text: str) -> list[str]:
+    """The characters of ``text`` that are written otherwise in Taiwan, each once."""
+    han = dict.fromkeys(re.findall(r"[\u3400-\u9fff]", text))
+    return [char for char in han if char in SIMPLIFIED_IN_BIG5 or not (_in_big5(char) or char in NOT_IN_BIG5)]
+
+
+def _in_big5(char: str) -> bool:
+    return len(char.encode("cp950", errors="ignore")) > 0
