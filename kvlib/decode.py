@@ -31,6 +31,7 @@ def prefill(model: Llama, cache: Cache, prompts: Sequence[Tokens], chunk: int | 
     """
     if len(prompts) != cache.batch or not all(len(p) for p in prompts):
         raise SpecError(f"{len(prompts)} prompts of lengths {[len(p) for p in prompts]}; expected {cache.batch}, none empty")
+    cache.check_room([len(p) for p in prompts])  # all of them or none: no chunk is left behind
     longest = max(map(len, prompts))
     chunk = longest if chunk is None else whole("chunk", chunk)
     last = torch.empty(cache.batch, model.config.hidden_size, dtype=model.dtype, device=model.device)

@@ -85,6 +85,12 @@ class Cache(ABC):
         self._lengths = [a + b for a, b in zip(self._lengths, counts, strict=True)]
         self._next_layer, self._pending = 0, None
 
+    def check_room(self, n_new: Sequence[int]) -> None:
+        """Raise CacheError unless n_new[b] more tokens fit into every row b."""
+        if self.capacity is not None and max(a + b for a, b in zip(self._lengths, n_new, strict=True)) > self.capacity:
+            raise CacheError(f"{list(self._lengths)} + {list(n_new)} tokens exceed the capacity of {self.capacity}; stop, "
+                             "truncate, or build a larger cache")  # fmt: skip
+
     # ---- going back ----------------------------------------------------------------------------------------------
 
     def truncate(self, n: int | Sequence[int]) -> None:
@@ -119,7 +125,8 @@ class Cache(ABC):
     def _check(self, layer: int, k: Tensor, v: Tensor, n_new: Sequence[int] | None) -> list[int]:
         if layer != self._next_layer or layer == self.n_layers:
             due = f"layer {self._next_layer}" if self._next_layer < self.n_layers else "advance()"
-            raise CacheError(f"append to layer {layer!r}, but {due} is due; each layer once per step, in order")
+            raise CacheError(f"append to layer {layer!r}, but {due} is due; each layer once per step, in order "
+                             "(truncate(cache.lengths) drops an unfinished step)")
         for name, x in (("k", k), ("v", v)):
             if x.dim() != 4 or (x.shape[0], x.shape[1], x.shape[3]) != (self.batch, self.n_kv_heads, self.head_dim):
                 raise CacheError(f"{name} has shape {tuple(x.shape)}; expected (batch, n_kv_heads, q_len, head_dim) = "
@@ -134,7 +141,5 @@ class Cache(ABC):
             raise CacheError(f"n_new is {counts}; expected {self.batch} numbers from 0 to q_len = {q_len}")
         if self._pending is not None and counts != self._pending:
             raise CacheError(f"layer {layer} appends {counts} tokens per row, layer 0 appended {self._pending}")
-        if self.capacity is not None and max(a + b for a, b in zip(self._lengths, counts, strict=True)) > self.capacity:
-            raise CacheError(f"{list(self._lengths)} + {counts} tokens exceed the capacity of {self.capacity}; stop, "
-                             "truncate, or build a larger cache")  # fmt: skip
+        self.check_room(counts)
         return counts

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kvlib import kv_bytes, load_spec
 from kvlib.cache import CacheError, ContiguousCache, GrowingCache
 
-L, B, H, D, CAPACITY = 3, 2, 2, 4, 7  # layers, batch, KV heads, head_dim, tokens per row
+L, B, H, D, CAPACITY = 3, 2, 2, 4, 5  # layers, batch, KV heads, head_dim, tokens per row
 both_kinds = pytest.mark.parametrize("kind", [ContiguousCache, GrowingCache])
 
 
@@ -46,7 +46,7 @@ dropped = st.tuples(st.just("drop"), st.integers(1, L))
 
 
 @both_kinds
-@given(st.lists(st.one_of(steps, steps, cuts, dropped, st.just(("reset",))), max_size=12))
+@given(st.lists(st.one_of(steps, steps, steps, cuts, dropped, st.just(("reset",))), min_size=5, max_size=15))
 @settings(max_examples=60, deadline=None)
 def test_any_sequence_of_calls_equals_lists_of_tokens(kind, calls):
     """Properties 14 to 17: every append returns the kept tokens and the new ones, K apart from V, row from row, layer
@@ -59,7 +59,7 @@ def test_any_sequence_of_calls_equals_lists_of_tokens(kind, calls):
             n_new = [min(n, q_len) for n in n_new] if kind is ContiguousCache else [q_len] * B
             kv, before = new_tokens(q_len, seed), state(cache)
             if kind is ContiguousCache and any(len(row) + n > CAPACITY for row, n in zip(rows, n_new, strict=True)):
-                with pytest.raises(CacheError, match="exceed the capacity of 7"):
+                with pytest.raises(CacheError, match="exceed the capacity of 5"):
                     step(cache, *kv, n_new)
                 assert state(cache) == before
                 continue
@@ -104,7 +104,7 @@ def test_padding_is_written_nowhere():
 def test_lengths_move_once_per_step_after_the_last_layer(kind):
     """Property 17."""
     cache = make(kind)
-    for n_steps in range(1, 4):
+    for n_steps in (1, 2):
         for layer, (k, v) in enumerate(zip(*new_tokens(2), strict=True)):
             cache.append(layer, k, v)
             assert cache.lengths == (2 * n_steps - 2,) * B
@@ -135,7 +135,7 @@ def test_the_cache_neither_aliases_nor_changes_what_it_is_given(kind):
 def test_a_contiguous_cache_never_moves():
     cache = make()
     where = cache.k.data_ptr(), cache.v.data_ptr(), cache.nbytes
-    for seed in range(3):
+    for seed in range(2):
         found = step(cache, *new_tokens(2, seed))
     cache.truncate(1)
     cache.reset()
@@ -223,7 +223,7 @@ ONLY_GROWING = {
     "ragged truncate": (lambda c: c.truncate([1, 2]), "keeps all rows alike: use a ContiguousCache"),
 }
 ONLY_CONTIGUOUS = {
-    "overflow": (lambda c: c.append(0, kv(6), kv(6)), r"\[2, 2\] \+ \[6, 6\] tokens exceed the capacity of 7"),
+    "overflow": (lambda c: c.append(0, kv(6), kv(6)), r"\[2, 2\] \+ \[6, 6\] tokens exceed the capacity of 5"),
     "overflow of one row": (lambda c: c.append(0, kv(6), kv(6), [1, 6]), r"\[1, 6\] tokens exceed"),
 }
 CASES = [

@@ -160,6 +160,13 @@ def test_a_reset_cache_gives_identical_results(rows):
     assert torch.equal(prefill(MODEL, cache, rows), first)
 
 
+def test_a_chunked_prefill_that_does_not_fit_leaves_no_chunk_behind():
+    cache = new_cache(2, capacity=5)
+    with pytest.raises(CacheError, match="capacity of 5"):
+        prefill(MODEL, cache, [[1, 2], [1, 2, 3, 4, 5, 6]], chunk=2)
+    assert cache.lengths == (0, 0)
+
+
 def test_an_overflow_in_the_middle_of_generation_is_refused():
     """Property 17: never silent, and what was there is still right."""
     cache = new_cache(1, capacity=6)

@@ -123,8 +123,8 @@ def test_prefill_and_64_steps_equal_float64_without_a_cache(pair):
 
 
 def test_bfloat16_is_as_near_to_float64_as_that_of_transformers(pair):
-    """Property 11: 16-bit logits differ between implementations. Stated: the root mean square error is at most 1.25 times
-    that of transformers, and 1 % of the largest logit.
+    """Property 11: 16-bit logits differ between implementations. Stated: their root mean square error is at most 1.25
+    times that of transformers, and 1 % of the largest logit.
     """
     exact = cached_logits(Llama.from_folder(pair.folder, torch.float64))
     theirs = AutoModelForCausalLM.from_pretrained(pair.folder, dtype=torch.bfloat16)
