@@ -4,6 +4,7 @@
 # make check   is every notebook what its source says? Runs nothing
 # make lint    the book's own lints
 # make bench   the benchmarks; they write benchmarks/results/
+# make gpu     on a machine with CUDA: GPU tests and measurements, under five minutes
 # make freeze  write constraints.txt anew from what is installed
 #
 # Options: PYTHON=python3.12   the Python that .venv is made with
@@ -27,7 +28,7 @@ PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -c constr
 
 export PYTHONUTF8 = 1
 
-.PHONY: help lab test build check lint bench freeze
+.PHONY: help lab test build check lint bench gpu freeze
 
 help:
 	@sed -n '/^# make/,/^$$/s/^# \{0,1\}//p' Makefile
@@ -54,6 +55,11 @@ lint: .venv/.dev
 
 bench: .venv/.dev .venv/.peers
 	$(BIN)/python benchmarks/cli_start.py
+	$(BIN)/python benchmarks/decode_attention.py
+	$(BIN)/python benchmarks/token_loop.py
+
+gpu: .venv/.dev
+	$(BIN)/python benchmarks/gpu.py
 
 freeze: .venv/.dev
 	$(BIN)/python -m tools.freeze

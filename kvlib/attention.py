@@ -98,10 +98,29 @@ def grouped(q: Tensor, k: Tensor, v: Tensor, visible: Tensor | None) -> Tensor:
     batch, n_heads, q_len, head_dim = q.shape
     n_kv_heads, group = k.shape[1], n_heads // k.shape[1]
     folded = q.reshape(batch, n_kv_heads, group * q_len, head_dim)
+    if visible is None and _streams(folded, k):
+        return _streamed(folded, k, v).view(batch, n_heads, q_len, head_dim)
     if visible is not None:
         per_head = visible.expand(-1, n_heads, -1, -1)  # the rows of a KV head are its group's heads, then queries
         visible = per_head.reshape(per_head.shape[0], n_kv_heads, group * q_len, -1)
     return sdpa(folded, k, v, visible).view(batch, n_heads, q_len, head_dim)
+
+
+FEW = 4  # queries per KV head, up to which reading K and V takes longer than computing with them
+MUCH = 2**22  # numbers in K: with V 32 MiB of float32, more than a CPU's caches usually hold
+SPAN = 4096  # keys per product with V: few enough that torch's product reads them well
+
+
+def _streams(q: Tensor, k: Tensor) -> bool:
+    """Is `_streamed` faster than torch's fused kernel? Only where K and V come from memory; from a cache the latter is."""
+    return k.device.type == "cpu" and k.dtype == torch.float32 and q.shape[2] <= FEW and k.numel() >= MUCH
+
+
+def _streamed(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    """Attention as plain products that read K and V from front to back: k qᵀ rather than q kᵀ, and V span by span."""
+    scores = (k @ (q / sqrt(q.shape[-1])).mT).mT  # (batch, n_kv_heads, queries, kv_len)
+    weights = scores.softmax(-1).split(SPAN, dim=-1)
+    return torch.stack([w @ part for w, part in zip(weights, v.split(SPAN, dim=2), strict=True)]).sum(0)
 
 
 IMPLEMENTATIONS: dict[str, Callable[[Tensor, Tensor, Tensor, Tensor | None], Tensor]] = {
@@ -133,12 +152,12 @@ def _check(q: Tensor, k: Tensor, v: Tensor, mask: Mask | Tensor | None) -> None:
         raise SpecError(f"q, k and v are {q.dtype}, {k.dtype} and {v.dtype}; expected one dtype")
     if isinstance(mask, Tensor) and mask.dtype == torch.int32:
         if mask.shape != q.shape[:1] or q.shape[2] != 1:
-            raise SpecError(f"mask holds lengths of shape {tuple(mask.shape)} for {q.shape[2]} queries per row; expected "
-                            f"({q.shape[0]},) and 1 query; give a Mask for more")  # fmt: skip
+            raise SpecError(f"mask holds lengths of shape {tuple(mask.shape)} for {q.shape[2]} queries per row; "
+                            f"expected ({q.shape[0]},) and 1 query; give a Mask for more")  # fmt: skip
     elif isinstance(mask, Tensor):
         full = (*q.shape[:3], k.shape[2])
         if mask.dtype != torch.bool:
-            raise SpecError(f"mask is {mask.dtype}; expected torch.bool, true where a query sees a key, or int32 lengths")
+            raise SpecError(f"mask is {mask.dtype}; expected torch.bool, true where a query sees a key, or int32")
         if mask.dim() > 4 or any(m not in (1, n) for m, n in zip(mask.shape[::-1], full[::-1], strict=False)):
             raise SpecError(f"mask has shape {tuple(mask.shape)}; expected one that broadcasts to {full}")
     if isinstance(mask, Mask):

@@ -4,11 +4,11 @@
     logits = decoder.prefill(prompts)                  # the ordinary path
     logits = decoder.step(tokens)                      # captured once, then one launch per step instead of hundreds
 
-A graph repeats the same kernels on the same addresses. So shapes never change, and what a step depends on — tokens, who
-takes part, lengths — is read from tensors that are overwritten between steps.
+A graph repeats the same kernels on the same addresses. So shapes never change, and what a step depends on (tokens, who
+takes part, lengths) is read from tensors that are overwritten between steps.
 
-Invariant: the lengths on the device equal the host's `cache.lengths` before and after every step, and a row that does not
-take part changes neither its slots nor its length.
+Invariant: the lengths on the device equal the host's `cache.lengths` before and after every step, and a row that does
+not take part changes neither its slots nor its length.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from kvlib import decode, kernels
 from kvlib.cache import CacheError, ContiguousCache
-from kvlib.errors import SpecError
+from kvlib.errors import SpecError, whole
 from kvlib.model import Llama
 
 
@@ -31,7 +31,7 @@ class StaticCache(ContiguousCache):
 
     def __init__(self, n_layers: int, batch: int, n_kv_heads: int, head_dim: int, capacity: int, *,
                  dtype: torch.dtype = torch.float32, device: torch.device | str = "cpu") -> None:  # fmt: skip
-        super().__init__(n_layers, batch, n_kv_heads, head_dim, capacity + 1, dtype=dtype, device=device)
+        super().__init__(n_layers, batch, n_kv_heads, head_dim, whole("capacity", capacity) + 1, dtype=dtype, device=device)
         self.capacity = capacity
         self.device_lengths = torch.zeros(batch, dtype=torch.int32, device=device)
         self.rows = torch.arange(batch, device=device)
@@ -48,7 +48,7 @@ class StaticCache(ContiguousCache):
         self.device_lengths.copy_(torch.tensor(self._lengths, dtype=torch.int32))
 
     def write(self, layer: int, slots: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-        """Write one token per row at slots (batch,), and return the whole layer: (batch, n_kv_heads, capacity, head_dim)."""
+        """Write one token per row at slots (batch,); returns the layer, (batch, n_kv_heads, capacity, head_dim)."""
         self.k[layer, self.rows, :, slots] = k[:, :, 0]
         self.v[layer, self.rows, :, slots] = v[:, :, 0]
         return self.k[layer, :, :, : self.capacity], self.v[layer, :, :, : self.capacity]
@@ -56,11 +56,11 @@ class StaticCache(ContiguousCache):
     def check_step(self, active: Sequence[bool]) -> None:
         """Raise CacheError unless every row that takes part has a free slot, and no ordinary step is under way."""
         if self._next_layer:
-            raise CacheError(f"a step has appended {self._next_layer} of {self.n_layers} layers; advance or truncate first")
+            raise CacheError(f"a step appended {self._next_layer} of {self.n_layers} layers; advance or truncate first")
         full = [row for row, on in enumerate(active) if on and self._lengths[row] >= self.capacity]
         if full:
-            raise CacheError(f"rows {full} hold {self.capacity} tokens, the capacity; leave them out, truncate, or build a "
-                             "decoder with a larger one")  # fmt: skip
+            raise CacheError(f"rows {full} hold {self.capacity} tokens, the capacity; leave them out, truncate, or "
+                             "build a decoder with a larger one")  # fmt: skip
 
     def count_step(self, active: Sequence[bool]) -> None:
         """The host's half of a step; the device has counted its own lengths."""
@@ -78,7 +78,7 @@ class _View:
 
 
 def static_step(model: Llama, cache: StaticCache, tokens: Tensor, active: Tensor, impl: str = "auto") -> Tensor:
-    """One decode step whose shapes and host code are the same for all lengths: tokens (batch,) → logits (batch, vocab_size).
+    """One decode step, the same code and shapes for all lengths: tokens (batch,) → logits (batch, vocab_size).
 
     active: (batch,) int32, 1 for rows that take part, 0 for the others, whose logits mean nothing. Adds `active` to
     cache.device_lengths. Does not look at lengths on the host: `GraphDecoder.step` refuses what does not fit.
@@ -107,9 +107,11 @@ class GraphDecoder:
     def __init__(self, model: Llama, batch: int, capacity: int, *, compiled: bool = False, impl: str = "auto") -> None:
         c = model.config
         if capacity > c.max_position_embeddings:
-            raise SpecError(f"capacity is {capacity}; the model has max_position_embeddings = {c.max_position_embeddings}")
+            raise SpecError(f"capacity is {capacity}; expected at most max_position_embeddings = "
+                            f"{c.max_position_embeddings}")  # fmt: skip
         self.model = model
-        self.cache = StaticCache(c.n_layers, batch, c.n_kv_heads, c.head_dim, capacity, dtype=model.dtype, device=model.device)
+        self.cache = StaticCache(c.n_layers, batch, c.n_kv_heads, c.head_dim, capacity, dtype=model.dtype,
+                                 device=model.device)  # fmt: skip
         self.tokens = torch.zeros(batch, dtype=torch.long, device=model.device)
         self.active = torch.zeros(batch, dtype=torch.int32, device=model.device)
         self._active = [False] * batch  # what `active` holds, to copy it only when it changes
@@ -134,7 +136,8 @@ class GraphDecoder:
         batch = self.cache.batch
         active = [True] * batch if active is None else [bool(on) for on in active]
         if tokens.shape != (batch,) or len(active) != batch:
-            raise SpecError(f"tokens has shape {tuple(tokens.shape)}, active {len(active)} entries; expected ({batch},) and {batch}")
+            raise SpecError(f"tokens has shape {tuple(tokens.shape)}, active {len(active)} entries; expected "
+                            f"({batch},) and {batch}")  # fmt: skip
         self.cache.check_step(active)
         if self.model.device.type == "cuda" and self._graph is None:
             self._capture()

@@ -146,25 +146,25 @@ class Llama:
         x = F.embedding(tokens, self.embedding)  # (batch, q_len, hidden)
         for i, w in enumerate(self.layers):
             x = x + self._attend(i, w, x, cache, n_new, mask, turn, impl)
-            gate, up = F.linear(self._norm(x, w.ffn_norm), w.gate_up).chunk(2, dim=-1)
-            x = x + F.linear(F.silu(gate) * up, w.down)
+            gate, up = linear(self._norm(x, w.ffn_norm), w.gate_up).chunk(2, dim=-1)
+            x = x + linear(F.silu(gate) * up, w.down)
         cache.advance(counts)
         return x
 
     def logits(self, hidden: Tensor) -> Tensor:
         """(…, hidden_size) → (…, vocab_size)."""
-        return F.linear(self._norm(hidden, self.norm), self.head)
+        return linear(self._norm(hidden, self.norm), self.head)
 
     def _attend(self, i: int, w: _Layer, x: Tensor, cache: Cache, n_new: Sequence[int] | None, mask: Mask,
                 turn: tuple[Tensor, Tensor], impl: str) -> Tensor:  # fmt: skip
         c, (batch, q_len, _) = self.config, x.shape
-        qkv = F.linear(self._norm(x, w.attn_norm), w.qkv, w.qkv_bias)
+        qkv = linear(self._norm(x, w.attn_norm), w.qkv, w.qkv_bias)
         heads = qkv.view(batch, q_len, -1, c.head_dim).transpose(1, 2)  # (batch, n_heads + 2 n_kv_heads, q_len, head_dim)
         qk, v = heads.split((c.n_heads + c.n_kv_heads, c.n_kv_heads), dim=1)
         q, k = rope.rotate(qk, *turn).split((c.n_heads, c.n_kv_heads), dim=1)
         k_all, v_all = cache.append(i, k, v, n_new)
         out = attention(q, k_all, v_all, mask, impl)  # (batch, n_heads, q_len, head_dim)
-        return F.linear(out.transpose(1, 2).reshape(batch, q_len, -1), w.out, w.out_bias)
+        return linear(out.transpose(1, 2).reshape(batch, q_len, -1), w.out, w.out_bias)
 
     def _turn(self, starts: Sequence[int], q_len: int) -> tuple[Tensor, Tensor]:
         """cos and sin of the new tokens' positions, broadcasting to (batch, heads, q_len, head_dim)."""
@@ -184,6 +184,25 @@ class Llama:
 
     def _norm(self, x: Tensor, weight: Tensor) -> Tensor:
         return F.rms_norm(x, (x.shape[-1],), weight, self.config.rms_norm_eps)
+
+
+BLOCKS = 16  # enough for as many cores
+WORTH_BLOCKS = 2**18  # numbers in a matrix: 1 MiB, about what one core's own cache holds
+
+
+def linear(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x @ wᵀ + bias: (…, n_in) → (…, n_out).
+
+    A decode step of one row is little else than reading each w once, and torch's product of a matrix and a single float32
+    vector does so on one core. Cut into blocks of rows, a batch of smaller products, all cores read. The result differs by
+    rounding only.
+    """
+    one_row = x.numel() == x.shape[-1]
+    if one_row and x.device.type == "cpu" and x.dtype == torch.float32 and w.numel() >= WORTH_BLOCKS and not len(w) % BLOCKS:
+        blocks = w.unflatten(0, (BLOCKS, -1))  # (BLOCKS, n_out / BLOCKS, n_in)
+        y = torch.bmm(blocks, x.view(1, -1, 1).expand(BLOCKS, -1, -1)).view(*x.shape[:-1], -1)
+        return y if bias is None else y + bias
+    return F.linear(x, w, bias)
 
 
 def shapes(c: LlamaConfig) -> dict[str, tuple[int, ...]]:

@@ -3,7 +3,8 @@
     floor = max(bytes / bandwidth, operations / speed)
 
 Counted: every weight once, K and V of every sequence once, two operations per multiply-add. Not counted: activations,
-launches, communication between cards. So it is a lower bound. Source: Williams et al. 2009, Roofline.
+launches, communication between cards. So it is a lower bound, but for the embedding table, of which a step reads a few
+rows and which is counted whole. Source: Williams et al. 2009, Roofline.
 """
 
 from dataclasses import dataclass

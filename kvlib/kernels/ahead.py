@@ -28,10 +28,10 @@ NAMES = {torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One kernel for one architecture. registers: per thread. stack: bytes per thread that spill. shared: bytes per program.
+    """One kernel for one architecture. registers, stack (bytes spilled): per thread. shared: bytes per program.
 
-    vector_loads: instructions that fetch 16 bytes per thread from global memory (cp.async or ld.global.v4), all of K and V
-    in the split kernel. narrow_loads: those that fetch fewer than 16 bytes, which only lengths and log-sum-exps may need.
+    vector_loads: instructions that fetch 16 bytes per thread from global memory (cp.async or ld.global.v4): all of K
+    and V in the split kernel. narrow_loads: those that fetch fewer, which only lengths and log-sum-exps may need.
     """
 
     registers: int
@@ -53,19 +53,21 @@ def compile_ahead(architecture: str, dtype: torch.dtype, head_dim: int, group: i
         raise SpecError(f"architecture is {architecture!r}; expected one of {', '.join(ARCHITECTURES)}")
     target = GPUTarget("cuda", int(architecture[3:]), 32)
     config, x = CONFIGS[dim(head_dim), dtype.itemsize], NAMES[dtype]
-    split = {"q": f"*{x}", "k": f"*{x}", "v": f"*{x}", "lengths": "*i32", "out": "*fp32", "lse": "*fp32", "scale": "fp32",
-             "kv_len": "i32", "q_row": "i32", "q_head": "i32", "k_row": "i32", "k_head": "i32", "k_token": "i32",
-             "v_row": "i32", "v_head": "i32", "v_token": "i32"}  # fmt: skip
+    tensors = {"q": f"*{x}", "k": f"*{x}", "v": f"*{x}", "lengths": "*i32", "out": "*fp32", "lse": "*fp32"}
+    strides = ("q_row", "q_head", "k_row", "k_head", "k_token", "v_row", "v_head", "v_token")
+    split = tensors | {"scale": "fp32", "kv_len": "i32"} | dict.fromkeys(strides, "i32")
     merge = {"part": "*fp32", "lse": "*fp32", "out": f"*{x}", "n_splits": "i32"}
+    split_sizes = specialise(dtype, head_dim, group) | {"BLOCK": config.block}
+    merge_sizes = {"HEAD_DIM": head_dim, "DIM": dim(head_dim), "BLOCK": 16}
     return {
-        "split": _compile(split_kernel, split, specialise(dtype, head_dim, group) | {"BLOCK": config.block}, target, config.options),
-        "merge": _compile(merge_kernel, merge, {"HEAD_DIM": head_dim, "DIM": dim(head_dim), "BLOCK": 16}, target, {"enable_fp_fusion": True}),
-    }  # fmt: skip
+        "split": _compile(split_kernel, split, split_sizes, target, config.options),
+        "merge": _compile(merge_kernel, merge, merge_sizes, target, {"enable_fp_fusion": True}),
+    }
 
 
 def _compile(kernel, types: dict[str, str], constants: dict, target: GPUTarget, options: dict) -> Report:
-    names = kernel.arg_names
-    aligned = {(names.index(n),): MULTIPLES_OF_16 for n, t in types.items() if t != "fp32" and n not in ("kv_len", "n_splits")}
+    names, free = kernel.arg_names, ("scale", "kv_len", "n_splits")  # the values that are no pointers and no strides
+    aligned = {(names.index(n),): MULTIPLES_OF_16 for n in types if n not in free}
     source = ASTSource(
         fn=kernel,
         signature={n: types.get(n, "constexpr") for n in names},
@@ -76,7 +78,8 @@ def _compile(kernel, types: dict[str, str], constants: dict, target: GPUTarget, 
     ptx = built.asm["ptx"]
     loads = re.findall(r"ld\.global\S*|cp\.async\.c[ag]\.shared\.global \[[^]]*\], \[[^]]*\], 0x\w+", ptx)
     wide = sum(bool(re.search(r"v4\.b32|v2\.b64|v4\.f32|, 0x10$", load)) for load in loads)
-    return Report(**resources(built.asm["cubin"]), shared=built.metadata.shared, vector_loads=wide, narrow_loads=len(loads) - wide, ptx=ptx)
+    used = resources(built.asm["cubin"])
+    return Report(**used, shared=built.metadata.shared, vector_loads=wide, narrow_loads=len(loads) - wide, ptx=ptx)
 
 
 def resources(cubin: bytes) -> dict[str, int]:

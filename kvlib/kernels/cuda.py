@@ -24,12 +24,13 @@ from kvlib.kernels import check_decode
 SOURCE = Path(__file__).with_name("split_k.cu")
 C_NAMES = {torch.float32: "float", torch.float16: "__half", torch.bfloat16: "__nv_bfloat16"}
 THREADS = 128  # per block, as in the source
+STRIDES = ("q_row", "q_head", "k_row", "k_head", "k_token", "v_row", "v_head", "v_token")
 
 
 class Strides(ctypes.Structure):
     """As in the source."""
 
-    _fields_ = [(name, ctypes.c_longlong) for name in ("q_row", "q_head", "k_row", "k_head", "k_token", "v_row", "v_head", "v_token")]
+    _fields_ = [(name, ctypes.c_longlong) for name in STRIDES]
 
 
 def find_nvcc() -> Path | None:
@@ -43,25 +44,30 @@ def find_nvcc() -> Path | None:
 
 @lru_cache
 def compile_cubin(architecture: str, dtype: torch.dtype, head_dim: int, group: int) -> bytes:
-    """The machine code of both kernels for one architecture (sm_90) and size; about a second. SpecError without nvcc, for
-    a group whose queries do not fit in shared memory, or with the compiler's own words."""
+    """The machine code of both kernels for one architecture (sm_90) and size; about a second.
+
+    Raises SpecError without nvcc, for a group whose queries do not fit in shared memory, or with the compiler's words.
+    """
     if group * head_dim > 2048:
-        raise SpecError(f"group · head_dim is {group} · {head_dim}; the CUDA kernel keeps at most 2048 numbers of queries")
+        raise SpecError(f"group · head_dim is {group} · {head_dim}; the CUDA kernel holds at most 2048 numbers of q")
     nvcc = find_nvcc()
     if nvcc is None:
         raise SpecError("nvcc is not on PATH; install the CUDA toolkit, or pip install nvidia-cuda-nvcc")
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "split_k.cubin"
         sizes = [f"-DDTYPE={C_NAMES[dtype]}", f"-DHEAD_DIM={head_dim}", f"-DGROUP={group}"]
-        run = subprocess.run([nvcc, "-cubin", f"-arch={architecture}", *sizes, "-o", target, SOURCE], capture_output=True, text=True)
+        command = [nvcc, "-cubin", f"-arch={architecture}", *sizes, "-o", target, SOURCE]
+        run = subprocess.run(command, capture_output=True, text=True, check=False)
         if run.returncode:
             raise SpecError(f"{nvcc} failed for {architecture}, {' '.join(sizes)}:\n{run.stderr}{run.stdout}")
         return target.read_bytes()
 
 
 def decode_attention(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor, n_splits: int | None = None) -> Tensor:
-    """As `split_k.decode_attention`: same arguments, same meaning, same errors. Needs nvcc and a CUDA device, and K and V
-    whose pointers and strides are multiples of 16 bytes."""
+    """As `split_k.decode_attention`: same arguments, same meaning, same errors.
+
+    Needs nvcc and a CUDA device, and K and V whose pointers and strides are multiples of 16 bytes.
+    """
     check_decode(q, k, v, lengths)
     if not q.is_cuda:
         raise SpecError(f"q is on {q.device}; the CUDA kernel runs on a CUDA device only")
@@ -69,7 +75,8 @@ def decode_attention(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor, n_splits:
     n_kv_heads, kv_len = k.shape[1:3]
     strides = Strides(*q.stride()[:2], *k.stride()[:3], *v.stride()[:3])
     if any(x.data_ptr() % 16 or any(s * x.element_size() % 16 for s in x.stride()[:3]) for x in (k, v)):
-        raise SpecError(f"k and v have strides {k.stride()} and {v.stride()}; expected multiples of 16 bytes, and aligned pointers")
+        raise SpecError(f"k and v have strides {k.stride()} and {v.stride()}; expected multiples of 16 bytes, and "
+                        "pointers aligned to 16: copy them with .contiguous()")  # fmt: skip
     if n_splits is None:  # about eight blocks of this kernel's size fill an SM
         n_sms = torch.cuda.get_device_properties(q.device).multi_processor_count
         n_splits = min(max(1, 8 * n_sms // (batch * n_kv_heads)), max(1, kv_len // 128), 128)
@@ -79,7 +86,8 @@ def decode_attention(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor, n_splits:
     with torch.cuda.device_of(q):
         split, merge = _load(q.device.index, q.dtype, head_dim, n_heads // n_kv_heads)
         scale = ctypes.c_float(1 / sqrt(head_dim))
-        _launch(split, (n_splits, n_kv_heads, batch), THREADS, q, k, v, lengths, part, lse, scale, ctypes.c_int(kv_len), strides)
+        arguments = q, k, v, lengths, part, lse, scale, ctypes.c_int(kv_len), strides
+        _launch(split, (n_splits, n_kv_heads, batch), THREADS, *arguments)
         _launch(merge, (batch * n_heads, 1, 1), head_dim, part, lse, out, ctypes.c_int(n_splits))
     return out
 
@@ -96,7 +104,7 @@ def _load(device: int, dtype: torch.dtype, head_dim: int, group: int) -> tuple[c
 
 
 def _launch(kernel: ctypes.c_void_p, grid: tuple[int, int, int], threads: int, *arguments: object) -> None:
-    """Start a kernel on torch's stream. A tensor is passed as its address; the driver reads arguments through pointers."""
+    """Start a kernel on torch's stream. A tensor goes as its address; the driver reads arguments through pointers."""
     values = [ctypes.c_void_p(x.data_ptr()) if isinstance(x, Tensor) else x for x in arguments]
     pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(x) for x in values))
     stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)

@@ -1,9 +1,10 @@
-// Decode attention in CUDA C++: the twin of split_k.py, with the tensor cores left out so that every product can be seen.
+// Decode attention in CUDA C++: the twin of split_k.py, without tensor cores, so that every product can be seen.
 //
 //   nvcc -cubin -arch=sm_90 -DDTYPE=__nv_bfloat16 -DHEAD_DIM=128 -DGROUP=8 split_k.cu
 //
-// A block of 128 threads serves one (split, KV head, row). Per tile of keys: copy K to shared memory; each key's dot product
-// with all query heads of the group; softmax, one warp per head; then V straight from global memory, read once for all heads.
+// A block of 128 threads serves one (split, KV head, row). Per tile of keys: copy K to shared memory; each key's dot
+// product with all query heads of the group; softmax, one warp per head; then V straight from global memory. K and V
+// are read once for all heads.
 // Invariant: a slot at or behind its row's length is never read.
 
 #ifdef __CUDACC__  // the tests also run this file on a CPU
@@ -32,8 +33,8 @@ __device__ float warp_sum(float x) {
 }
 
 template <typename T, int D, int G>  // D: head_dim, G: query heads per KV head
-__device__ void split(const T *q, const T *k, const T *v, const int *lengths, float *part, float *lse, float scale, int kv_len,
-                      Strides stride) {
+__device__ void split(const T *q, const T *k, const T *v, const int *lengths, float *part, float *lse, float scale,
+                      int kv_len, Strides stride) {
     constexpr int VEC = Vec<T>::N, CHUNKS = D / VEC;           // a token's K or V is CHUNKS vectors
     constexpr int TILE = D * sizeof(T) <= 512 ? 64 : 32;       // tokens per tile
     constexpr int SHARERS = THREADS / TILE;                    // threads that share a key's dot products
@@ -47,13 +48,14 @@ __device__ void split(const T *q, const T *k, const T *v, const int *lengths, fl
     const int split = blockIdx.x, kv_head = blockIdx.y, n_splits = gridDim.x;
     const long long row = blockIdx.z;
     const int length = min(lengths[row], kv_len);
-    const int share = ((length + TILE - 1) / TILE + n_splits - 1) / n_splits * TILE;  // tokens of one split, whole tiles
+    const int share = ((length + TILE - 1) / TILE + n_splits - 1) / n_splits * TILE;  // whole tiles
     const int begin = split * share, end = min(begin + share, length);
     q += row * stride.q_row + kv_head * G * stride.q_head;
     k += row * stride.k_row + kv_head * stride.k_head;
     v += row * stride.v_row + kv_head * stride.v_head;
 
-    for (int i = t; i < G * D; i += THREADS) queries[i / D][i % D] = float(q[i / D * stride.q_head + i % D]) * scale * LOG2E;
+    for (int i = t; i < G * D; i += THREADS)
+        queries[i / D][i % D] = float(q[i / D * stride.q_head + i % D]) * scale * LOG2E;
     for (int g = t; g < G; g += THREADS) top[g] = -INFINITY, total[g] = 0;
     float acc[G][VEC] = {};                                    // this thread's part of Σ weight · V:
     const int chunk = t % CHUNKS, first = t / CHUNKS;          // one vector of head_dim, every ROWS-th token
@@ -124,7 +126,8 @@ __device__ void split(const T *q, const T *k, const T *v, const int *lengths, fl
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS)
-split_k(const DTYPE *q, const DTYPE *k, const DTYPE *v, const int *lengths, float *part, float *lse, float scale, int kv_len, Strides stride) {
+split_k(const DTYPE *q, const DTYPE *k, const DTYPE *v, const int *lengths, float *part, float *lse, float scale,
+        int kv_len, Strides stride) {
     split<DTYPE, HEAD_DIM, GROUP>(q, k, v, lengths, part, lse, scale, kv_len, stride);
 }
 

@@ -1,4 +1,4 @@
-"""The kernels on a GPU, against float64: what the interpreter and the emulation cannot show, compiled code and its launch."""
+"""The kernels on a GPU, against float64: what interpreter and emulation cannot show, compiled code and its launch."""
 
 import os
 
@@ -12,7 +12,8 @@ from tests.kernels.decode_cases import GPU_TOLERANCE, assert_close, case, int32,
 pytestmark = pytest.mark.skipif(
     not torch.cuda.is_available() or os.environ.get("TRITON_INTERPRET") == "1", reason="CUDA: not run here"
 )
-KERNELS = ["triton", pytest.param("cuda", marks=pytest.mark.skipif(cuda.find_nvcc() is None, reason="nvcc is not here"))]
+needs_nvcc = pytest.mark.skipif(cuda.find_nvcc() is None, reason="nvcc is not here")
+KERNELS = ["triton", pytest.param("cuda", marks=needs_nvcc)]
 
 
 @pytest.fixture(params=KERNELS)
@@ -56,7 +57,8 @@ def test_long_rows_and_large_buffers(decode_attention):
 def test_zero_queries_give_the_mean_of_the_stored_values(decode_attention):
     lengths = int32(1, 31, 32, 33, 64, 127, 128, 129, device="cuda")
     q, k, v = case(8, 2, 1, 130, 64, device="cuda")
-    mean = torch.stack([v[row, :, :n].mean(1, keepdim=True) for row, n in enumerate(lengths.tolist())]).expand(-1, 2, -1, -1)
+    mean = torch.stack([v[row, :, :n].mean(1, keepdim=True) for row, n in enumerate(lengths.tolist())])
+    mean = mean.expand(-1, 2, -1, -1)
     torch.testing.assert_close(decode_attention(q * 0, k, v, lengths), mean, rtol=0, atol=1e-5)
 
 
@@ -86,7 +88,7 @@ def test_equal_input_gives_equal_bits(decode_attention):
     assert all(torch.equal(first, decode_attention(q, k, v, lengths)) for _ in range(5))
 
 
-@pytest.mark.skipif(cuda.find_nvcc() is None, reason="nvcc is not here")
+@needs_nvcc
 @pytest.mark.parametrize("dtype", GPU_TOLERANCE, ids=str)
 def test_the_twins_agree(dtype):
     split_k = pytest.importorskip("kvlib.kernels.split_k")

@@ -1,5 +1,5 @@
-"""Triton decides once per process whether kernels are interpreted or compiled. So interpreted/ runs in a process of its own,
-which `test_interpreted.py` starts."""
+"""Triton decides once per process whether kernels are interpreted or compiled. So interpreted/ runs in a process of its
+own, which `test_interpreted.py` starts."""
 
 import os
 

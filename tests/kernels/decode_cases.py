@@ -4,8 +4,8 @@ import torch
 from torch import Tensor
 
 HEAD_DIMS = (64, 80, 96, 128, 256)
-# Interpreted kernels compute in float32: what is left is that, and rounding the result to q's dtype. That is half an ulp; a
-# whole one in bfloat16, to which the interpreter truncates.
+# Interpreted kernels compute in float32: what is left is that, and rounding the result to q's dtype. That is half an
+# ulp; a whole one in bfloat16, to which the interpreter truncates.
 TOLERANCE = {
     torch.float32: {"rtol": 0, "atol": 2e-6},
     torch.float16: {"rtol": 2**-11, "atol": 2e-6},

@@ -4,7 +4,8 @@
 
 extern "C" void run_split(int n_splits, int n_kv_heads, int batch, const DTYPE *q, const DTYPE *k, const DTYPE *v,
                           const int *lengths, float *part, float *lse, float scale, int kv_len, const Strides *stride) {
-    launch({n_splits, n_kv_heads, batch}, THREADS, [=] { split_k(q, k, v, lengths, part, lse, scale, kv_len, *stride); });
+    launch({n_splits, n_kv_heads, batch}, THREADS,
+           [=] { split_k(q, k, v, lengths, part, lse, scale, kv_len, *stride); });
 }
 
 extern "C" void run_merge(int heads, const float *part, const float *lse, DTYPE *out, int n_splits) {

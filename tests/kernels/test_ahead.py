@@ -18,7 +18,7 @@ from kvlib.kernels.split_k import CONFIGS, PROGRAMS_PER_SM, dim
 
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 SM_SHARED = {"sm_80": 163, "sm_90": 227, "sm_100": 227}  # KiB of shared memory that programs on an SM can have together
-REGISTERS = {2: 128, 4: 255}  # per thread, by bytes per element: 16-bit kernels leave room for four programs of 128 threads
+REGISTERS = {2: 128, 4: 255}  # per thread, by bytes per element; 128 leave room for four programs of 128 threads
 
 
 @pytest.mark.parametrize(("head_dim", "itemsize"), CONFIGS)
@@ -82,5 +82,5 @@ try: attention(x, x, x, impl="triton")
 except ValueError as error: assert "pip install triton" in str(error), error
 else: raise AssertionError
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    run = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

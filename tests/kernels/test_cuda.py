@@ -14,9 +14,10 @@ from kvlib.kernels import cuda
 from tests.kernels.decode_cases import case, int32, oracle
 
 HERE = Path(__file__).parent
-needs_nvcc = pytest.mark.skipif(cuda.find_nvcc() is None, reason="nvcc is not here: CUDA toolkit or pip nvidia-cuda-nvcc")
+needs_nvcc = pytest.mark.skipif(cuda.find_nvcc() is None, reason="nvcc is not here (pip: nvidia-cuda-nvcc)")
 needs_gxx = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not here")
-SIZES = [(torch.float32, 64, 2), (torch.float16, 80, 7), (torch.float16, 256, 1), (torch.float32, 256, 2), (torch.float32, 96, 3)]
+FP32, FP16 = torch.float32, torch.float16
+SIZES = [(FP32, 64, 2), (FP16, 80, 7), (FP16, 256, 1), (FP32, 256, 2), (FP32, 96, 3)]
 
 
 @needs_nvcc
@@ -45,7 +46,8 @@ def emulated(request, tmp_path_factory):
     name = {torch.float32: "float", torch.float16: "_Float16"}[dtype]
     sizes = [f"-DDTYPE={name}", f"-DHEAD_DIM={head_dim}", f"-DGROUP={group}"]
     flags = ["-std=c++20", "-O1", "-shared", "-fPIC", "-pthread", *sizes]
-    run = subprocess.run(["g++", *flags, "-o", library, HERE / "emulated_cuda.cpp"], capture_output=True, text=True)
+    command = ["g++", *flags, "-o", library, HERE / "emulated_cuda.cpp"]
+    run = subprocess.run(command, check=False, capture_output=True, text=True)
     if run.returncode and "_Float16" in run.stderr:
         pytest.skip("this g++ has no _Float16")
     assert run.returncode == 0, run.stderr
@@ -60,7 +62,8 @@ def emulated(request, tmp_path_factory):
         lse, out = torch.full(part.shape[:3], torch.nan), torch.full_like(q, torch.nan)
         strides = cuda.Strides(*q.stride()[:2], *k.stride()[:3], *v.stride()[:3])
         scale, kv_len = ctypes.c_float(1 / sqrt(head_dim)), k.shape[2]
-        code.run_split(n_splits, k.shape[1], batch, *map(address, (q, k, v, lengths, part, lse)), scale, kv_len, ctypes.byref(strides))
+        pointers = map(address, (q, k, v, lengths, part, lse))
+        code.run_split(n_splits, k.shape[1], batch, *pointers, scale, kv_len, ctypes.byref(strides))
         code.run_merge(batch * n_heads, address(part), address(lse), address(out), n_splits)
         return out
 

@@ -3,14 +3,16 @@
 import pytest
 import torch
 
+from kvlib.attention import attention
 from kvlib.cache import CacheError
 from kvlib.decode import decode_step, prefill
 from kvlib.errors import SpecError
 from kvlib.graph import GraphDecoder, static_step
 from kvlib.model import Llama, LlamaConfig
+from tests.kernels.decode_cases import case, int32, oracle
 
-CONFIG = LlamaConfig(n_layers=3, n_heads=6, n_kv_heads=2, head_dim=16, hidden_size=48, intermediate_size=64, vocab_size=50,
-                     max_position_embeddings=40, qkv_bias=True)  # fmt: skip
+CONFIG = LlamaConfig(n_layers=3, n_heads=6, n_kv_heads=2, head_dim=16, hidden_size=48, intermediate_size=64,
+                     vocab_size=50, max_position_embeddings=40, qkv_bias=True)  # fmt: skip
 PROMPTS = [[3, 1, 4, 1], [5], [9, 2, 6, 5, 3, 5, 8]]
 
 
@@ -27,6 +29,20 @@ def bits(decoder: GraphDecoder) -> tuple[torch.Tensor, torch.Tensor]:
     """All slots but the spare one, NaN compared as itself."""
     kind = torch.int64 if decoder.model.dtype == torch.float64 else torch.int32
     return tuple(x[..., : decoder.cache.capacity, :].clone().view(kind) for x in (decoder.cache.k, decoder.cache.v))
+
+
+@pytest.mark.parametrize("impl", ["reference", "grouped", "sdpa"])
+def test_lengths_on_the_device_mean_what_a_mask_means(impl):
+    q, k, v = case(3, 4, 2, 9, 16)
+    lengths = (4, 0, 9)
+    for row, n in enumerate(lengths):
+        k[row, :, n:] = v[row, :, n:] = torch.nan
+    out = attention(q, k, v, int32(*lengths), impl)
+    torch.testing.assert_close(out.double(), oracle(q, k, v, int32(*lengths)), rtol=0, atol=2e-6)
+    with pytest.raises(SpecError, match="expected \\(3,\\) and 1 query"):
+        attention(q, k, v, int32(1, 2), impl)
+    with pytest.raises(SpecError, match="2 queries per row"):
+        attention(q.expand(-1, -1, 2, -1), k, v, int32(1, 2, 3), impl)
 
 
 @pytest.mark.parametrize("impl", ["auto", "reference", "sdpa"])
@@ -66,8 +82,8 @@ def test_rows_that_do_not_take_part_write_nowhere(model, on):
     before, lengths = bits(decoder), decoder.cache.lengths
     decoder.step(torch.tensor([1, 2, 3]), on)
     for old, new in zip(before, bits(decoder), strict=True):
-        changed = (old != new).any(-1).any(2).any(0)  # (row, slot)
-        assert [row.nonzero().flatten().tolist() for row in changed] == [[n] if x else [] for n, x in zip(lengths, on, strict=True)]
+        changed = (old != new).any(-1).any(2).any(0).nonzero().tolist()  # pairs (row, slot)
+        assert changed == [[row, n] for row, (n, x) in enumerate(zip(lengths, on, strict=True)) if x]
     assert decoder.cache.lengths == tuple(n + x for n, x in zip(lengths, on, strict=True))
 
 
@@ -125,6 +141,8 @@ def test_wrong_calls_are_refused(model):
     decoder = GraphDecoder(model, 3, 12)
     with pytest.raises(SpecError, match="max_position_embeddings = 40"):
         GraphDecoder(model, 1, 41)
+    with pytest.raises(SpecError, match="capacity is 0"):
+        GraphDecoder(model, 1, 0)
     with pytest.raises(SpecError, match="expected \\(3,\\) and 3"):
         decoder.step(torch.tensor([1, 2]))
     with pytest.raises(SpecError, match="active 2 entries"):

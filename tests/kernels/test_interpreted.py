@@ -1,4 +1,4 @@
-"""Runs tests/kernels/interpreted under Triton's interpreter. By hand: TRITON_INTERPRET=1 pytest tests/kernels/interpreted"""
+"""Runs interpreted/ under Triton's interpreter. By hand: TRITON_INTERPRET=1 pytest tests/kernels/interpreted"""
 
 import os
 import subprocess
@@ -17,6 +17,7 @@ def test_everything_under_the_interpreter_passes():
         [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", HERE / "interpreted"],
         env=os.environ | {"TRITON_INTERPRET": "1"},
         cwd=HERE.parents[1],
+        check=False,
         capture_output=True,
         text=True,
     )

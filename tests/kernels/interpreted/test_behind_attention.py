@@ -44,7 +44,8 @@ def test_triton_refuses_what_it_cannot_mean():
 
 
 def test_a_model_decodes_the_same_through_the_kernel():
-    config = LlamaConfig(n_layers=2, n_heads=4, n_kv_heads=2, head_dim=64, hidden_size=32, intermediate_size=48, vocab_size=40)
+    config = LlamaConfig(n_layers=2, n_heads=4, n_kv_heads=2, head_dim=64, hidden_size=32, intermediate_size=48,
+                         vocab_size=40)  # fmt: skip
     model, prompts = Llama.random(config), [[3, 1, 4], [1, 5, 9, 2, 6]]
     decoder, cache = GraphDecoder(model, 2, 12, impl="triton"), model.new_cache(2, 12)
     logits = decoder.prefill(prompts)

@@ -28,7 +28,8 @@ def triton_merge(part: torch.Tensor, lse: torch.Tensor) -> torch.Tensor:
 @pytest.mark.parametrize("sizes", [[5], [3, 2], [0, 5, 0], [1] * 16, [1] * 17, [2, 0] * 20], ids=str)
 @pytest.mark.parametrize("offset", [0.0, 1e4, -1e4])
 def test_merging_splits_is_one_softmax(sizes, offset):
-    scores, values = torch.randn(2, 3, sum(sizes), dtype=torch.float64) * 4 + offset, torch.randn(2, 3, sum(sizes), 80).double()
+    scores = torch.randn(2, 3, sum(sizes), dtype=torch.float64) * 4 + offset
+    values = torch.randn(2, 3, sum(sizes), 80, dtype=torch.float64)
     whole = (scores.softmax(-1)[..., None] * values).sum(-2)
     part, lse = split_softmax(scores, values, sizes)
     torch.testing.assert_close(merge_splits(part, lse), whole, rtol=0, atol=1e-9)
@@ -49,7 +50,7 @@ def product(x, y, out, N: tl.constexpr):
 
 
 def test_canary_interpreted_products_of_bf16_are_wrong():
-    """Why the kernel widens bf16 before it multiplies, and why a bf16 pass of a kernel that does not would mean nothing.
+    """Why the kernel widens bf16 before it multiplies, and why a pass of one that does not would mean nothing.
 
     If this fails, the interpreter has learned bf16: `split_k.specialise` need not widen any more.
     """

@@ -1,4 +1,4 @@
-"""The Triton kernel, interpreted, against float64: every size it was written for, and everything that may go wrong silently."""
+"""The Triton kernel, interpreted, against float64: every size it was written for, and what may go wrong silently."""
 
 import random
 
@@ -101,29 +101,29 @@ def test_views_of_a_larger_buffer_are_read_in_place():
     assert_close(decode_attention(q, k, v, lengths, 2), oracle(q, k, v, lengths))
 
 
-def test_addresses_have_64_bits():
-    """Row 1 lies 2³¹ elements behind row 0. Untouched pages of the buffer take no memory."""
-    far = 2**31
-    q, k, v = case(2, 1, 1, 8, 64, torch.float16)
+@pytest.mark.parametrize("name", ["q", "k", "v"])
+@pytest.mark.parametrize("axis", [0, 1, 2], ids=["rows", "heads", "tokens"])
+def test_addresses_have_64_bits(name, axis):
+    """Strides of 2³⁰ elements fit in 32 bits; 2 · 2³⁰ does not. Untouched pages of the buffer take no memory."""
+    sizes = [(3, 1, 8, 64), (1, 3, 8, 64), (1, 1, 3, 64)][axis]
+    batch, heads, kv_len, _ = sizes
+    given = dict(zip("qkv", case(batch, heads, heads, kv_len, 64, torch.float16), strict=True))
+    lengths = int32(*[kv_len] * batch)
+    expected = oracle(**given, lengths=lengths)
     try:
-        buffer = torch.empty(far + 1024, dtype=torch.float16)
+        buffer = torch.empty(2**31 + 4096, dtype=torch.float16)
     except RuntimeError:
         pytest.skip("this system does not reserve 4 GiB of address space")
-    strided = buffer.as_strided((2, 1, 8, 64), (far, 512, 64, 1))
-    for name in ("k", "v"):
-        strided.copy_({"k": k, "v": v}[name])
-        given = {"k": k, "v": v} | {name: strided}
-        assert_close(decode_attention(q, **given, lengths=int32(8, 5)), oracle(q, k, v, int32(8, 5)))
-    strided = buffer.as_strided((1, 1, 2, 64), (64, 64, far, 1))  # tokens that far apart
-    strided.copy_(k[:1, :, :2])
-    q, v, two = q[:1], v[:1, :, :2], int32(2)
-    assert_close(decode_attention(q, strided, v, two), oracle(q, k[:1, :, :2], v, two))
+    strides = [1536, 512, 64, 1]
+    strides[axis] = 2**30
+    given[name] = buffer.as_strided(given[name].shape, strides).copy_(given[name])
+    assert_close(decode_attention(**given, lengths=lengths), expected)
 
 
 @pytest.mark.parametrize("head_dim", [64, 80])
 @pytest.mark.parametrize("n_splits", [1, 3])
 def test_writes_its_outputs_only(monkeypatch, head_dim, n_splits):
-    """Every buffer that the launcher allocates stands between canaries; the inputs do not change; all of out is written."""
+    """All buffers that the launcher allocates stand between canaries; inputs do not change; all of out is written."""
     guarded, guard, plain = [], 4096, torch.empty
 
     def empty(*size, dtype, device):
@@ -155,9 +155,20 @@ def test_products_in_the_cache_dtype_stay_within_its_rounding(monkeypatch, n_spl
     torch.testing.assert_close(out.double(), oracle(q, k, v, lengths), rtol=2**-11, atol=2**-11)
 
 
+def test_sums_are_kept_in_float32(monkeypatch):
+    """300 equal weights on values near 1000: their sum is beyond float16's largest number, their mean is not."""
+    specialise = split_k.specialise
+    monkeypatch.setattr(split_k, "specialise", lambda *sizes: specialise(*sizes, wide=False))
+    q, k, v = case(1, 2, 1, 300, 64, torch.float16)
+    q, v, lengths = q * 0, v + 1000, int32(300)
+    out = decode_attention(q, k, v, lengths, 1)
+    torch.testing.assert_close(out.double(), oracle(q, k, v, lengths), rtol=2**-10, atol=0)
+
+
 def test_splits_fill_the_gpu_and_are_never_more_than_tiles():
     assert choose_splits(1, 8, 32_768, 64, 132) > 32  # 8 programs on 132 SMs: cut
     assert choose_splits(512, 8, 32_768, 64, 132) <= 8  # 4,096 programs: at most a better last wave
+    assert choose_splits(1, 1, 131_072, 64, 132) == MAX_SPLITS
     assert choose_splits(1, 8, 1, 64, 132) == choose_splits(1, 8, 64, 64, 132) == 1
     for batch in (1, 3, 8, 64):
         for kv_len in (1, 64, 65, 1000, 131_072):
