@@ -25,18 +25,21 @@ def take_turns(runs: Mapping[str, Callable[[], object]], clock: Callable[[], flo
     """Seconds per call of each of `runs`, warmed up by the caller, for about `seconds` of wall time, MIN_ROUNDS at least.
 
     burst: calls in a row per turn; where there are several, the first is not counted, it finds another's data in the
-    caches. before: what to do before a turn, off the clock.
+    caches. before: what to do before a turn, off the clock. Each round begins with another one: nobody always comes
+    after the same neighbour's data.
     """
     taken: dict[str, list[float]] = {name: [] for name in runs}
+    names = list(runs)
     end, rounds = time.perf_counter() + seconds, 0
     while rounds < MIN_ROUNDS or time.perf_counter() < end:
-        for name, run in runs.items():
+        for i in range(len(names)):
+            name = names[(i + rounds) % len(names)]
             if before and name in before:
                 before[name]()
             times = []
             for _ in range(burst):
                 start = clock()
-                run()
+                runs[name]()
                 times.append(clock() - start)
             taken[name] += times[1:] or times
         rounds += 1

@@ -1,6 +1,6 @@
 """How fast attention of one new token reads the cache, CPU: kvlib beside what else torch and transformers offer.
 
-    python benchmarks/decode_attention.py [SECONDS]      # per point; 1 by default
+    python benchmarks/decode_attention.py [SECONDS]      # per point; 0.5 by default
 
 GB/s are bytes of K and V per second. "read" sums the same bytes with one call, which is the ceiling; where K and V fit the
 last-level cache it is the cache's, elsewhere the memory's. All competitors get the views a `ContiguousCache` returns.
@@ -109,4 +109,4 @@ def show(points: list[dict], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 1)
+    main(float(sys.argv[1]) if len(sys.argv) > 1 else 0.5)

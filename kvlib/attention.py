@@ -134,7 +134,8 @@ def _over_history(compute: Callable, q: Tensor, k: Tensor, v: Tensor, mask: Mask
     """Cut k and v to what is stored, so that a slot behind a row's length is not even read."""
     if len(mask.starts) == len(mask.lengths) == 1:
         n = mask.lengths[0]
-        k, v = k[:, :, :n], v[:, :, :n]
+        if n < k.shape[2]:
+            k, v = k[:, :, :n], v[:, :, :n]
         hidden = not mask.hides_nothing(n)
         return compute(q, k, v, mask.visible(q.shape[2], n, q.device) if hidden else None)
     rows = [slice(b, b + 1) for b in range(q.shape[0])]

@@ -200,7 +200,8 @@ def linear(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
     one_row = x.numel() == x.shape[-1]
     if one_row and x.device.type == "cpu" and x.dtype == torch.float32 and w.numel() >= WORTH_BLOCKS and not len(w) % BLOCKS:
         blocks = w.unflatten(0, (BLOCKS, -1))  # (BLOCKS, n_out / BLOCKS, n_in)
-        y = torch.bmm(blocks, x.view(1, -1, 1).expand(BLOCKS, -1, -1)).view(*x.shape[:-1], -1)
+        # a column as a row turned: of two layouts with the same numbers torch reads this one several times faster
+        y = torch.bmm(blocks, x.reshape(1, -1).mT.expand(BLOCKS, -1, -1)).view(*x.shape[:-1], -1)
         return y if bias is None else y + bias
     return F.linear(x, w, bias)
 
