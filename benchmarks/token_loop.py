@@ -1,6 +1,6 @@
 """How long one token takes: kvlib beside transformers and beside loops by hand. CPU, float32, one row.
 
-    python benchmarks/token_loop.py [SECONDS]      # per shape and number of threads; 20 by default
+    python benchmarks/token_loop.py [SECONDS]      # per shape and number of threads; 10 by default
 
 All run the same random weights and continue the same prompt. "matmuls" is the step's matrix products alone, computed as
 kvlib does (`model.linear`), and once more with F.linear; what kvlib takes beyond the former is its overhead.
@@ -175,4 +175,4 @@ def show(results: dict, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    main(float(sys.argv[1]) if len(sys.argv) > 1 else 10)

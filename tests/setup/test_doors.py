@@ -110,3 +110,9 @@ def test_ci_of_a_fork_calls_make_test_on_three_systems():
     assert systems == {"ubuntu", "macos", "windows"}
     assert job["strategy"]["matrix"]["python"] == ["3.11", "3.13"]
     assert any(step.get("run", "").startswith("make test") for step in job["steps"])
+
+
+def test_no_two_test_modules_share_a_name():
+    """pytest imports them by name alone, so the second one of a pair would not be collected."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(set(names)) == sorted(names)
