@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import torch
 
-MIN_ROUNDS = 3
+MIN_ROUNDS, SLOW = 2, 8
 
 
 def threads() -> Iterator[tuple[int, Callable[[], float]]]:
@@ -22,15 +22,16 @@ def threads() -> Iterator[tuple[int, Callable[[], float]]]:
 
 def take_turns(runs: Mapping[str, Callable[[], object]], clock: Callable[[], float], seconds: float, *, burst: int = 1,
                before: Mapping[str, Callable[[], object]] | None = None) -> dict[str, list[float]]:  # fmt: skip
-    """Seconds per call of each of `runs`, warmed up by the caller, for about `seconds` of wall time, MIN_ROUNDS at least.
+    """Seconds per call of each of `runs`, warmed up by the caller: MIN_ROUNDS rounds, then about `seconds` of wall time.
 
     burst: calls in a row per turn; where there are several, the first is not counted, it finds another's data in the
     caches. before: what to do before a turn, off the clock. Each round begins with another one: nobody always comes
-    after the same neighbour's data.
+    after the same neighbour's data. After MIN_ROUNDS, whoever is SLOW times slower than the first of `runs` drops
+    out: the time goes to those that are close.
     """
     taken: dict[str, list[float]] = {name: [] for name in runs}
     names = list(runs)
-    end, rounds = time.perf_counter() + seconds, 0
+    end, rounds = 0.0, 0
     while rounds < MIN_ROUNDS or time.perf_counter() < end:
         for i in range(len(names)):
             name = names[(i + rounds) % len(names)]
@@ -43,6 +44,9 @@ def take_turns(runs: Mapping[str, Callable[[], object]], clock: Callable[[], flo
                 times.append(clock() - start)
             taken[name] += times[1:] or times
         rounds += 1
+        if rounds == MIN_ROUNDS:
+            end = time.perf_counter() + seconds
+            names = [name for name in runs if min(taken[name]) < SLOW * min(taken[names[0]])]
     return taken
 
 

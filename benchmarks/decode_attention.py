@@ -70,7 +70,7 @@ def measure(dtype: torch.dtype, heads: tuple[int, int], batch: int, n: int, seco
     nbytes = k.nbytes + v.nbytes
     taken = take_turns(runs, clock, seconds, burst=5 if nbytes <= 2 * last_level_cache() else 1)
     return {"dtype": str(dtype).removeprefix("torch."), "heads": f"{n_heads}/{n_kv_heads}", "batch": batch, "kv_len": n,
-            "kv_bytes": nbytes, "in_cache": nbytes <= last_level_cache(), "rounds": len(taken["read"]),
+            "kv_bytes": nbytes, "in_cache": nbytes <= last_level_cache(), "calls": len(taken["read"]),
             "load": record.machine()["load"], "ms": {name: quantiles(times) for name, times in taken.items()}}  # fmt: skip
 
 

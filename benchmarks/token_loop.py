@@ -7,7 +7,6 @@ kvlib does (`model.linear`), and once more with F.linear; what kvlib takes beyon
 """
 
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,16 +140,13 @@ def measure(name: str, seconds: float) -> dict:
     found, nbytes = loops(SHAPES[name])
     token, result = torch.tensor([7]), {"weights_bytes": nbytes, "threads": {}}
     for n, clock in threads():
-        start = time.perf_counter()
         for rewind, step in found.values():  # also compiles for this number of threads
             rewind()
             step(token)
-        warm = time.perf_counter() - start
         runs = {key: (lambda step=step: step(token)) for key, (_, step) in found.items()}
         taken = take_turns(runs, clock, seconds, burst=BURST, before={key: rewind for key, (rewind, _) in found.items()})
         rows = {key: quantiles(times) for key, times in taken.items()}
-        result["threads"][n] = {"steps": len(taken["kvlib"]), "load": record.machine()["load"], "loops": rows,
-                                "first_call_s": round(warm, 1)}  # fmt: skip
+        result["threads"][n] = {"steps": len(taken["kvlib"]), "load": record.machine()["load"], "loops": rows}
     return result
 
 

@@ -29,6 +29,7 @@ def prefill(model: Llama, cache: Cache, prompts: Sequence[Tokens], chunk: int | 
 
     Raises SpecError for an empty prompt, a wrong number of them, or a chunk below 1; CacheError when they do not fit.
     """
+    _check_tokens(model, prompts)
     if len(prompts) != cache.batch or not all(len(p) for p in prompts):
         raise SpecError(f"{len(prompts)} prompts of lengths {[len(p) for p in prompts]}; expected {cache.batch}, none empty")
     cache.check_room([len(p) for p in prompts])  # all of them or none: no chunk is left behind
@@ -52,7 +53,10 @@ def decode_step(model: Llama, cache: Cache, tokens: Tensor, n_new: Sequence[int]
     """Append one token per row and return the logits of the next: tokens (batch,) → (batch, vocab_size).
 
     n_new: 0 for a row that has ended and must not change, 1 for the others; None is 1 for all.
+    Raises SpecError for tokens of another shape, CacheError when the cache is full.
     """
+    if tokens.dim() != 1:
+        raise SpecError(f"tokens has shape {tuple(tokens.shape)}; expected (batch,), one token per row")
     return model.logits(model.forward(tokens[:, None], cache, n_new)[:, -1])
 
 
@@ -67,7 +71,7 @@ class Sampling:
 
     def __post_init__(self) -> None:
         top_k, top_p = 1 if self.top_k is None else self.top_k, 1 if self.top_p is None else self.top_p
-        if self.temperature < 0 or top_k < 1 or not 0 < top_p <= 1:
+        if not self.temperature >= 0 or top_k < 1 or not 0 < top_p <= 1:
             raise SpecError(f"{self}: expected temperature ≥ 0, top_k ≥ 1, 0 < top_p ≤ 1")
 
     def chooser(self, device: torch.device) -> Callable[[Tensor], Tensor]:
@@ -99,6 +103,7 @@ def stream(model: Llama, prompts: Sequence[Tokens], max_new_tokens: int, *, eos:
     A row ends with `eos` (yielded too) or after max_new_tokens. The last token is not run through the model again.
     """
     whole("max_new_tokens", max_new_tokens)
+    _check_tokens(model, prompts)
     if cache is None:
         cache = model.new_cache(len(prompts), max(map(len, prompts), default=0) + max_new_tokens)
     choose = (sampling or Sampling()).chooser(model.device)
@@ -112,6 +117,14 @@ def stream(model: Llama, prompts: Sequence[Tokens], max_new_tokens: int, *, eos:
         if not any(alive) or step == max_new_tokens - 1:
             return
         logits = decode_step(model, cache, tokens, None if all(alive) else alive)
+
+
+def _check_tokens(model: Llama, prompts: Sequence[Tokens]) -> None:
+    if any(isinstance(p, int) for p in prompts):
+        raise SpecError("prompts is one list of tokens; expected one list per row: [[1, 2, 3]]")
+    vocab = model.config.vocab_size
+    if wrong := [t for p in prompts for t in p if not 0 <= t < vocab]:
+        raise SpecError(f"prompts hold token {wrong[0]}; the model's tokens are 0 … {vocab - 1}")
 
 
 def generate(model: Llama, prompts: Sequence[Tokens], max_new_tokens: int, *, progress: Callable[[int], None] | None = None,

@@ -16,6 +16,7 @@ from torch import Tensor
 from kvlib import rope
 from kvlib.attention import Mask, attention
 from kvlib.cache import Cache, ContiguousCache
+from kvlib.cache.contract import counts_of
 from kvlib.errors import SpecError
 from kvlib.families import FAMILIES
 from kvlib.fields import Fields
@@ -54,6 +55,8 @@ class LlamaConfig:
         if model_type not in READABLE or any(layer.cap for layer in spec.layers):
             raise SpecError(f"model_type is {model_type!r}, largest window {max((x.cap or 0) for x in spec.layers)}; kvlib.model "
                             f"runs {', '.join(READABLE)} without windows")  # fmt: skip
+        if config.get("quantization_config"):
+            raise SpecError("quantization_config is set; kvlib.model reads plain weights: dequantise the checkpoint first")
         if fields.flag("mlp_bias", default=False):
             raise SpecError("mlp_bias is true; kvlib.model has no biases in the feed-forward block")
         if config.get("hidden_act", "silu") != "silu":
@@ -100,6 +103,7 @@ class Llama:
         self.dtype, self.device = self.embedding.dtype, self.embedding.device
         freqs = rope.frequencies(c.head_dim, c.rope_theta, c.rope_scaling)
         self.cos, self.sin = (t.to(self.device) for t in rope.tables(c.max_position_embeddings, freqs, self.dtype))
+        take.refuse_leftovers({*shapes(c), "lm_head.weight"})  # a tied checkpoint may carry a copy of the head
 
     @classmethod
     def random(cls, config: LlamaConfig, seed: int = 0, dtype: torch.dtype = torch.float32,
@@ -111,11 +115,16 @@ class Llama:
     @classmethod
     def from_folder(cls, folder: str | Path, dtype: torch.dtype = torch.float32,
                     device: torch.device | str = "cpu") -> "Llama":  # fmt: skip
-        """Load config.json and every *.safetensors of a Hugging Face folder."""
+        """Load a Hugging Face folder: config.json, and the *.safetensors that its index names, or all of them."""
         from safetensors.torch import load_file
 
         folder = Path(folder)
-        files = sorted(folder.glob("*.safetensors"))
+        index = folder / "model.safetensors.index.json"
+        if index.is_file():
+            named = json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()
+            files = [folder / name for name in sorted(set(named))]
+        else:
+            files = sorted(folder.glob("*.safetensors"))
         if not (folder / "config.json").is_file() or not files:
             raise SpecError(f"{folder} has no config.json or no *.safetensors; give a Hugging Face model folder")
         config = LlamaConfig.from_hf(json.loads((folder / "config.json").read_text(encoding="utf-8")))
@@ -135,7 +144,7 @@ class Llama:
         Returns the hidden states before the head: (batch, q_len, hidden_size); `logits` turns them into scores.
         """
         batch, q_len = tokens.shape
-        counts = [q_len] * batch if n_new is None else list(n_new)
+        counts = [q_len] * batch if n_new is None else counts_of("n_new", list(n_new), batch)
         starts = cache.lengths
         self._check_rows(batch, starts, counts)
         if len(set(starts)) == 1 and set(counts) == {q_len}:
@@ -193,9 +202,9 @@ WORTH_BLOCKS = 2**18  # numbers in a matrix: 1 MiB, about what one core's own ca
 def linear(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ wᵀ + bias: (…, n_in) → (…, n_out).
 
-    A decode step of one row is little else than reading each w once, and torch's product of a matrix and a single float32
-    vector does so on one core. Cut into blocks of rows, a batch of smaller products, all cores read. The result differs by
-    rounding only.
+    A decode step of one row is little else than reading each w once, and torch's product with a single float32 row reads
+    more slowly than a batch of smaller products over blocks of rows (benchmarks/token_loop.py times both). The result
+    differs by rounding only.
     """
     one_row = x.numel() == x.shape[-1]
     if one_row and x.device.type == "cpu" and x.dtype == torch.float32 and w.numel() >= WORTH_BLOCKS and not len(w) % BLOCKS:
@@ -241,6 +250,12 @@ class _Taker:
             state = "absent" if found is None else f"of shape {tuple(found.shape)}"
             raise SpecError(f"weight {name} is {state}; expected shape {shape}")
         return found
+
+    def refuse_leftovers(self, known: set[str]) -> None:
+        """SpecError when a weight would be ignored; rotary tables of old checkpoints are computed, so they may be there."""
+        if unused := sorted(n for n in self.weights if n not in known and not n.endswith("rotary_emb.inv_freq")):
+            raise SpecError(f"{len(unused)} weights would be ignored, {', '.join(unused[:3])} among them; this is another "
+                            "kind of model, or the config does not belong to it")  # fmt: skip
 
 
 def _read_layer(c: LlamaConfig, take: _Taker, prefix: str) -> _Layer:

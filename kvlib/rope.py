@@ -20,6 +20,10 @@ def frequencies(head_dim: int, theta: float, scaling: Mapping | None = None) -> 
     """
     base = 1 / theta ** (torch.arange(0, head_dim, 2, dtype=torch.float32) / head_dim)  # to the bit as in transformers
     kind = (scaling or {}).get("rope_type") or (scaling or {}).get("type") or "default"
+    needs = {"linear": ("factor",),
+             "llama3": ("factor", "original_max_position_embeddings", "low_freq_factor", "high_freq_factor")}  # fmt: skip
+    if absent := [name for name in needs.get(kind, ()) if name not in scaling]:
+        raise SpecError(f"rope scaling of type {kind} lacks {', '.join(absent)}; add it")
     if kind == "default":
         return base
     if kind == "linear":

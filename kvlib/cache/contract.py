@@ -13,11 +13,23 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from kvlib.errors import SpecError
+from kvlib.errors import SpecError, whole
 
 
 class CacheError(SpecError):
     """A call that breaks the cache's contract. The message says what was given, what was expected and what to do."""
+
+
+def counts_of(name: str, n: "int | Sequence[int]", batch: int) -> list[int]:
+    """One whole number ≥ 0 for every row, or one per row. CacheError for anything else."""
+    rows = list(n) if isinstance(n, Sequence | torch.Tensor) and getattr(n, "ndim", 1) else [n] * batch
+    if len(rows) != batch:
+        raise CacheError(f"{name} has {len(rows)} numbers; expected one, or one for each of {batch} rows")
+    try:
+        return [whole(name, m, 0) for m in rows]
+    except SpecError as wrong:
+        raise CacheError(str(wrong)) from None
+
 
 
 class Cache(ABC):
@@ -77,7 +89,7 @@ class Cache(ABC):
 
     def advance(self, n_new: int | Sequence[int]) -> None:
         """Commit the step: n_new tokens in every row, or one number per row. CacheError if a layer is missing."""
-        counts = [n_new] * self.batch if isinstance(n_new, int) else [int(n) for n in n_new]
+        counts = counts_of("n_new", n_new, self.batch)
         if self._next_layer != self.n_layers:
             raise CacheError(f"advance after {self._next_layer} of {self.n_layers} layers; append the other ones first")
         if counts != self._pending:
@@ -99,8 +111,8 @@ class Cache(ABC):
         This is what speculative decoding does on a rejection. Raises CacheError for more tokens than a row has committed,
         or fewer than none.
         """
-        counts = [n] * self.batch if isinstance(n, int) else [int(m) for m in n]
-        if len(counts) != self.batch or any(not 0 <= m <= have for m, have in zip(counts, self._lengths, strict=False)):
+        counts = counts_of("n", n, self.batch)
+        if any(m > have for m, have in zip(counts, self._lengths, strict=True)):
             raise CacheError(f"truncate to {counts} of {list(self._lengths)} tokens; expected 0 up to what each row has")
         self._lengths, self._next_layer, self._pending = counts, 0, None
         self._shrink()
@@ -136,9 +148,9 @@ class Cache(ABC):
         q_len = k.shape[2]
         if v.shape[2] != q_len or not q_len:
             raise CacheError(f"k has {q_len} tokens and v has {v.shape[2]}; expected the same number, at least 1")
-        counts = [q_len] * self.batch if n_new is None else [int(n) for n in n_new]
-        if len(counts) != self.batch or any(not 0 <= n <= q_len for n in counts):
-            raise CacheError(f"n_new is {counts}; expected {self.batch} numbers from 0 to q_len = {q_len}")
+        counts = [q_len] * self.batch if n_new is None else counts_of("n_new", list(n_new), self.batch)
+        if max(counts) > q_len:
+            raise CacheError(f"n_new is {counts}; expected numbers from 0 to q_len = {q_len}")
         if self._pending is not None and counts != self._pending:
             raise CacheError(f"layer {layer} appends {counts} tokens per row, layer 0 appended {self._pending}")
         self.check_room(counts)

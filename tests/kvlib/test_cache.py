@@ -196,12 +196,15 @@ WRONG = {
     "more keys than values": (lambda c: c.append(0, kv(2), kv(1)), "k has 2 tokens and v has 1"),
     "no tokens": (lambda c: c.append(0, kv(0), kv(0)), "at least 1"),
     "n_new above q_len": (lambda c: c.append(0, kv(2), kv(2), [3, 2]), r"n_new is \[3, 2\]"),
-    "n_new below 0": (lambda c: c.append(0, kv(2), kv(2), [-1, 2]), r"n_new is \[-1, 2\]"),
-    "n_new for other rows": (lambda c: c.append(0, kv(2), kv(2), [1, 1, 1]), r"n_new is \[1, 1, 1\]; expected 2"),
+    "n_new below 0": (lambda c: c.append(0, kv(2), kv(2), [-1, 2]), "n_new is -1"),
+    "n_new for other rows": (lambda c: c.append(0, kv(2), kv(2), [1, 1, 1]), "n_new has 3 numbers"),
+    "n_new no whole number": (lambda c: c.append(0, kv(2), kv(2), [0.9, 2]), "n_new is 0.9"),
     "truncate beyond": (lambda c: c.truncate(3), r"truncate to \[3, 3\] of \[2, 2\]"),
     "truncate one row beyond": (lambda c: c.truncate([2, 3]), r"truncate to \[2, 3\]"),
-    "truncate below 0": (lambda c: c.truncate(-1), r"truncate to \[-1, -1\]"),
-    "truncate other rows": (lambda c: c.truncate([1]), r"truncate to \[1\]"),
+    "truncate below 0": (lambda c: c.truncate(-1), "n is -1"),
+    "truncate to no whole number": (lambda c: c.truncate(2.9), "n is 2.9"),
+    "truncate to a bool": (lambda c: c.truncate(True), "n is True"),
+    "truncate other rows": (lambda c: c.truncate([1]), "n has 1 numbers"),
 }
 WRONG_IN_A_STEP = {
     "layer repeated": (lambda c: c.append(0, kv(), kv()), "layer 0, but layer 1 is due"),
@@ -212,7 +215,7 @@ WRONG_IN_A_STEP = {
 WRONG_AFTER_THE_LAST_LAYER = {
     "advance by too many": (lambda c: c.advance(2), r"advance by \[2, 2\], but this step appended \[1, 1\]"),
     "advance by too few": (lambda c: c.advance(0), r"advance by \[0, 0\]"),
-    "advance other rows": (lambda c: c.advance([1]), r"advance by \[1\]"),
+    "advance other rows": (lambda c: c.advance([1]), "n_new has 1 numbers"),
     "advance one row otherwise": (lambda c: c.advance([1, 0]), r"advance by \[1, 0\]"),
     "no advance": (lambda c: c.append(0, kv(), kv()), r"layer 0, but advance\(\) is due"),
     "one layer too many": (lambda c: c.append(3, kv(), kv()), r"layer 3, but advance\(\) is due"),

@@ -350,3 +350,14 @@ def test_a_growing_cache_refuses_ragged_rows():
     with pytest.raises(CacheError, match="use a ContiguousCache"):
         prefill(MODEL, cache, [[1, 2], [3]])
     assert cache.lengths == (0, 0)
+
+
+def test_common_slips_are_named():
+    with pytest.raises(SpecError, match="one list per row"):
+        generate(MODEL, [1, 2, 3], 3)
+    with pytest.raises(SpecError, match="token 40"):
+        generate(MODEL, [[1, 40]], 3)
+    with pytest.raises(SpecError, match=r"shape \(1, 1\)"):
+        decode_step(MODEL, new_cache(1), torch.tensor([[1]]))
+    with pytest.raises(SpecError, match="temperature"):
+        Sampling(temperature=float("nan"))

@@ -289,3 +289,22 @@ def test_wrong_counts_of_new_tokens_are_refused_and_change_nothing(one, n_new):
         model.forward(torch.zeros(2, 1, dtype=torch.long), cache, n_new)
     fresh = model.new_cache(2, 9)
     assert torch.equal(decode_step(model, cache, torch.tensor([4, 5])), prefill(model, fresh, [[4], [5]]))
+
+
+def test_weights_that_would_be_ignored_are_refused(one):
+    config = LlamaConfig.from_hf(json.loads((one.folder / "config.json").read_text()))
+    weights = {k: v for file in one.folder.glob("*.safetensors") for k, v in load_file(file).items()}
+    with pytest.raises(SpecError, match=r"1 weights would be ignored, model.layers.0.self_attn.q_proj.scale"):
+        Llama(config, weights | {"model.layers.0.self_attn.q_proj.scale": torch.ones(1)})
+
+
+def test_a_quantised_checkpoint_is_refused(one):
+    config = json.loads((one.folder / "config.json").read_text())
+    with pytest.raises(SpecError, match="quantization_config"):
+        LlamaConfig.from_hf(config | {"quantization_config": {"quant_method": "fp8"}})
+
+
+@pytest.mark.parametrize("kind", ["linear", "llama3"])
+def test_rope_scaling_that_lacks_a_field_is_refused(kind):
+    with pytest.raises(SpecError, match="lacks factor"):
+        rope.frequencies(8, 10_000.0, {"rope_type": kind})
