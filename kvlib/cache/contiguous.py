@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from kvlib.cache.contract import Cache, CacheError
+from kvlib.cache.contract import Cache, CacheError, counts_of
 
 
 class ContiguousCache(Cache):
@@ -73,9 +73,10 @@ class GrowingCache(Cache):
         return counts
 
     def truncate(self, n: int | Sequence[int]) -> None:
-        if not isinstance(n, int) and len(set(n)) > 1:
-            raise CacheError(f"truncate to {list(n)}; a GrowingCache keeps all rows alike: use a ContiguousCache")
-        super().truncate(n)
+        counts = counts_of("n", n, self.batch)
+        if len(set(counts)) > 1:
+            raise CacheError(f"truncate to {counts}; a GrowingCache keeps all rows alike: use a ContiguousCache")
+        super().truncate(counts)
 
     def _shrink(self) -> None:
         have = self.length
