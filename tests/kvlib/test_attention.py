@@ -57,6 +57,22 @@ def test_every_dtype_keeps_its_stated_tolerance(impl, dtype, start, q_len):
 
 
 @every_impl
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16], ids=str)
+def test_the_result_does_not_depend_on_where_k_and_v_lie(impl, dtype):
+    """Property 8, as far as a row lies in one piece: other rows, heads and slots around it, the same bits."""
+    q, k, v = make(batch=3, kv_len=37, dtype=dtype)
+    home = attention(q, k, v, Mask.of(36, 37), impl)
+    store = torch.full((5, 4, 64, 8), NAN, dtype=dtype)
+    where = torch.tensor([4, 0, 2])
+    for x in (k, v):
+        store[where, :2, :37] = x
+        moved = store.clone()[where][:, :2, :37]
+        (k, v) = (moved, v) if x is k else (k, moved)
+    assert not k.is_contiguous()
+    assert torch.equal(attention(q, k, v, Mask.of(36, 37), impl), home)
+
+
+@every_impl
 def test_without_a_mask_every_query_sees_every_key(impl):
     q, k, v = make(q_len=3, kv_len=7)
     assert close(attention(q, k, v, impl=impl), oracle.attend(q, k, v, [7] * 2, [7] * 2))
