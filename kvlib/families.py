@@ -15,6 +15,7 @@ class Family:
     tied: does the head reuse the embedding when `tie_word_embeddings` is absent?
     qkv_bias, o_bias: biases in attention; None means that the field `attention_bias` decides.
     attention_bias: what an absent field `attention_bias` means.
+    mlp_bias: does a field `mlp_bias` put biases into the feed-forward block? Where not, the class ignores it.
     qk_norm: are q and k normalised per head?
     norms: norm vectors of the hidden size per layer.
     experts: layout of a mixture of experts: "fused" (one tensor for all, with biases) or "separate"; None is dense.
@@ -30,6 +31,7 @@ class Family:
     qkv_bias: bool | None = None
     o_bias: bool | None = None
     attention_bias: bool = False
+    mlp_bias: bool = False
     qk_norm: bool = False
     norms: int = 2
     experts: str | None = None
@@ -55,7 +57,7 @@ UNMODELLED = (
 """Fields that change what the cache holds in a way that kvlib does not read: their presence refuses a generic reading."""
 
 FAMILIES = {
-    "llama": Family(mha_when_absent=True),
+    "llama": Family(mlp_bias=True, mha_when_absent=True),
     "mistral": Family(windows=True, qkv_bias=False, o_bias=False),
     "qwen2": Family(windows=True, qkv_bias=True, o_bias=False, window_switch=True),
     "qwen3": Family(windows=True, qk_norm=True, window_switch=True, derive_head_dim=False),

@@ -91,8 +91,7 @@ def static_step(model: Llama, cache: StaticCache, tokens: Tensor, active: Tensor
     x = F.embedding(tokens[:, None], model.embedding)  # (batch, 1, hidden)
     for i, w in enumerate(model.layers):
         x = x + model._attend(i, w, x, view, None, seen, turn, impl)
-        gate, up = F.linear(model._norm(x, w.ffn_norm), w.gate_up).chunk(2, dim=-1)
-        x = x + F.linear(F.silu(gate) * up, w.down)
+        x = x + model._feed_forward(w, x)
     lengths.add_(active)
     return model.logits(x[:, -1])
 

@@ -155,8 +155,7 @@ class Llama:
         x = F.embedding(tokens, self.embedding)  # (batch, q_len, hidden)
         for i, w in enumerate(self.layers):
             x = x + self._attend(i, w, x, cache, n_new, mask, turn, impl)
-            gate, up = linear(self._norm(x, w.ffn_norm), w.gate_up).chunk(2, dim=-1)
-            x = x + linear(F.silu(gate) * up, w.down)
+            x = x + self._feed_forward(w, x)
         cache.advance(counts)
         return x
 
@@ -174,6 +173,10 @@ class Llama:
         k_all, v_all = cache.append(i, k, v, n_new)
         out = attention(q, k_all, v_all, mask, impl)  # (batch, n_heads, q_len, head_dim)
         return linear(out.transpose(1, 2).reshape(batch, q_len, -1), w.out, w.out_bias)
+
+    def _feed_forward(self, w: _Layer, x: Tensor) -> Tensor:
+        gate, up = linear(self._norm(x, w.ffn_norm), w.gate_up).chunk(2, dim=-1)
+        return linear(F.silu(gate) * up, w.down)
 
     def _turn(self, starts: Sequence[int], q_len: int) -> tuple[Tensor, Tensor]:
         """cos and sin of the new tokens' positions, broadcasting to (batch, heads, q_len, head_dim)."""

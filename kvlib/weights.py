@@ -98,7 +98,8 @@ def _feed_forward(fields: Fields, family: Family, n_layers: int, hidden: int) ->
             *_gated("experts", width, hidden, n_moe * n_experts, part="experts"),
             *_gated("shared_experts", shared, hidden, n_moe),
         )
-    return _gated("mlp", inner, hidden, n_layers, bias=fields.flag("mlp_bias", default=False))
+    bias = family.mlp_bias and fields.flag("mlp_bias", default=False)
+    return _gated("mlp", inner, hidden, n_layers, bias=bias)
 
 
 def _gated(name: str, inner: int, hidden: int, count: int, bias: bool = False,
