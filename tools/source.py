@@ -15,7 +15,7 @@ import jupytext
 import nbformat
 
 LANGUAGES = ("en", "zh-TW")
-KNOWN_METADATA = {"code": {"tags"}, "markdown": {"tags", "lang", "numbers"}}
+KNOWN_METADATA = {"code": {"tags", "exercise"}, "markdown": {"tags", "lang", "numbers", "exercise"}}
 HIDDEN = "figure"  # tag of a cell that is one figure(…) call: built with its source folded away
 KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
@@ -53,6 +53,7 @@ class Source:
 
     path: Path
     cells: tuple[Cell, ...]
+    metadata: dict = field(default_factory=dict)  # the front matter
 
     @property
     def slug(self) -> str:
@@ -62,7 +63,8 @@ class Source:
     def read(cls, path: Path) -> "Source":
         """Parse a MyST source. Raises SourceError with file, line and remedy."""
         text = path.read_text(encoding="utf-8")
-        cells = tuple(_locate(jupytext.reads(text, fmt="md:myst").cells, text))
+        parsed = jupytext.reads(text, fmt="md:myst")
+        cells = tuple(_locate(parsed.cells, text))
         for cell in cells:
             if problem := _problem(cell):
                 raise SourceError(f"{path}:{cell.line}: {problem}")
@@ -73,7 +75,7 @@ class Source:
                 f"{path}:{first.line if first else 1}: the first code cell must be tagged "
                 '`parameters` and hold the line LANG = "en" once; the builder sets it per language'
             )
-        return cls(path, cells)
+        return cls(path, cells, dict(parsed.metadata))
 
     def notebook(self, lang: str) -> nbformat.NotebookNode:
         """The notebook of one language, without outputs."""
