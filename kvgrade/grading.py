@@ -111,7 +111,7 @@ def _variant(exercise: Exercise, p: Property, seed: str, failed: Failed) -> Muta
         try:
             p.test(Trial(local(mutant.of(solution), exercise.given), exercise.entry, seed_of(seed, exercise.id, p.name)))
         except Failed as theirs:
-            if theirs.id == "value" and theirs.check == failed.check and _alike(theirs.got, failed.got):
+            if theirs.id == "value" and theirs.check == failed.check and _alike(theirs.value, failed.value):
                 return mutant
         except (AnswerRaised, SessionLost, TypeError, ValueError, LookupError, RuntimeError):
             continue  # this one breaks here; it says nothing about the learner's

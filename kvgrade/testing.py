@@ -29,13 +29,12 @@ TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-5, torch.bfloat16: 2e-2, to
 
 
 class Failed(Exception):
-    """A property does not hold. `id`: a message of the catalogue; `fields`: what it is filled with; `got`: the value that was
-    compared, for naming a wrong variant."""
+    """A property does not hold. `id`: a message of the catalogue; `fields`: what it is filled with; `value`: what was
+    compared, and `check`: the how-manieth comparison it was, for naming a wrong variant."""
 
-    def __init__(self, id: str, got: Any = None, **fields: Any) -> None:
+    def __init__(self, id: str, value: Any, check: int, fields: dict[str, Any]) -> None:
         super().__init__(f"{id} {fields}")
-        self.id, self.fields, self.got = id, fields, got
-        self.check = 0  # how many comparisons the trial had made
+        self.id, self.value, self.check, self.fields = id, value, check, fields
 
 
 @dataclass(frozen=True)
@@ -239,9 +238,7 @@ class Trial:
             self._fail("type", got, got=_type(got), want=_type(want))
 
     def _fail(self, id: str, value: Any, **fields: Any) -> None:
-        failed = Failed(id, value, **fields)
-        failed.check = self.checks
-        raise failed
+        raise Failed(id, value, self.checks, fields)
 
 
 def _wrap(value: Any, session: Session) -> Any:
