@@ -14,6 +14,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+# in-place operations that return all of a tensor and write as much of it as the argument at this place holds
+WRITES_A_PART = {torch.ops.aten.index_put_: 2, torch.ops.aten._index_put_impl_: 2, torch.ops.aten.index_copy_: 3,
+                 torch.ops.aten.scatter_: 3}  # fmt: skip
 OWN = ("__answer__", "__main__")  # modules whose lines count: the answer, graded apart or in a notebook
 
 
@@ -44,7 +47,9 @@ class _Counter(TorchDispatchMode):
         packet = func._overloadpacket
         if packet in flop_registry:
             self.work.flops += int(flop_registry[packet](*args, **(kwargs or {}), out_val=out))
-        if not func.is_view:
+        if (place := WRITES_A_PART.get(packet)) is not None and len(args) > place and isinstance(args[place], torch.Tensor):
+            self.work.bytes_written += args[place].numel() * out.element_size()
+        elif not func.is_view:
             outs = out if isinstance(out, (tuple, list)) else (out,)
             self.work.bytes_written += sum(prod(o.shape) * o.element_size() for o in outs if isinstance(o, torch.Tensor))
         return out
