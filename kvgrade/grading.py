@@ -4,16 +4,21 @@ Invariant: nothing that the answer's process does changes anything but the outco
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
 
 from kvgrade.exercises import Exercise, Mutant, mutants, solutions
 from kvgrade.session import AnswerRaised, Session, SessionLost, local
-from kvgrade.testing import TOLERANCE, Failed, Property, Trial
+from kvgrade.testing import TOLERANCE, Enough, Failed, Property, Trial
 
+SEARCHES = 2  # failures on which every known wrong solution is tried
+REMEMBERED = 10_000
+_gave: dict[tuple, tuple[int, Failed | None]] = {}  # comparisons asked, and how the first of them failed
 NOT_ATTEMPTED, PASSED, PARTIAL, FAILED, MISSING = "not-attempted", "passed", "partial", "failed", "missing"
 
 
@@ -63,6 +68,7 @@ def grade(exercise: Exercise, props: tuple[Property, ...], open_session: Callabl
     session: Session | None = None
     outcomes: list[Outcome] = []
     held: set[str] = set()
+    wrong: dict[int, tuple[Property, Failed]] = {}  # by the outcome's place
     try:
         for p in props:
             if not set(p.needs) <= held:
@@ -71,7 +77,12 @@ def grade(exercise: Exercise, props: tuple[Property, ...], open_session: Callabl
             message = None
             try:
                 session = session or open_session()
-                p.test(Trial(session, exercise.entry, seed_of(seed, exercise.id, p.name)))
+                try:
+                    p.test(Trial(session, exercise.entry, seed_of(seed, exercise.id, p.name)))
+                except (AnswerRaised, SessionLost, Failed):
+                    raise
+                except Exception:  # noqa: BLE001 - a value that our own test stumbled over; the run goes on
+                    message = Message("protocol")
             except AnswerRaised as error:
                 if error.type == "NotImplementedError" and not outcomes:
                     return Result(exercise.id, NOT_ATTEMPTED, 0, exercise.points)
@@ -82,8 +93,8 @@ def grade(exercise: Exercise, props: tuple[Property, ...], open_session: Callabl
                     session.close()
                 session, message = None, Message(lost.reason)
             except Failed as failed:
-                variant = _variant(exercise, p, seed, failed) if name_variants else None
-                message = Message(failed.id, {**failed.fields, **({"equals": variant.says} if variant else {})})
+                wrong[len(outcomes)] = p, failed
+                message = Message(failed.id, failed.fields)
             if message is None:
                 held.add(p.name)
                 outcomes.append(Outcome(p.name, p.title, p.points, p.points, "passed"))
@@ -92,6 +103,9 @@ def grade(exercise: Exercise, props: tuple[Property, ...], open_session: Callabl
     finally:
         if session:
             session.close()
+    for place, variant in (_variants(exercise, wrong, seed) if name_variants else {}).items():
+        said = outcomes[place].message
+        outcomes[place] = replace(outcomes[place], message=Message(said.id, {**said.fields, "equals": variant.says}))
     points = sum(o.points for o in outcomes)
     status = PASSED if points == exercise.points else PARTIAL if points else FAILED
     return Result(exercise.id, status, points, exercise.points, tuple(outcomes))
@@ -102,20 +116,49 @@ def seed_of(seed: str, exercise: str, prop: str) -> str:
     return f"{seed}/{exercise}/{prop}"
 
 
-def _variant(exercise: Exercise, p: Property, seed: str, failed: Failed) -> Mutant | None:
-    """The known wrong solution whose value at the same comparison equals this one's, if there is exactly such a one."""
-    if failed.id != "value":
-        return None
+def _variants(exercise: Exercise, wrong: dict[int, tuple[Property, Failed]], seed: str) -> dict[int, Mutant]:
+    """The known wrong solution that each wrong value equals: of several the one that explains most of them, then the first.
+
+    All of them are tried on the first failures only, until some are found; on later ones, those that were.
+    """
+    values = {place: (p, failed) for place, (p, failed) in wrong.items() if failed.id == "value"}
+    if not values:
+        return {}
     solution = solutions(exercise.sheet)[exercise.id]
+    known = []
     for mutant in mutants(exercise.id):
+        with suppress(ValueError):  # one that no longer applies must not cost a learner the result; the matrix finds it
+            known.append((mutant, mutant.of(solution)))
+    found: dict[int, list[Mutant]] = {}
+    for searched, (place, (p, failed)) in enumerate(values.items(), start=1):
+        alike = [(mutant, source) for mutant, source in known if _equals(exercise, source, p, failed, seed)]
+        found[place] = [mutant for mutant, _ in alike]
+        if alike and not any(list(found.values())[:-1]):
+            known = alike
+        elif searched >= SEARCHES and not any(found.values()):
+            break
+    times = Counter(mutant.name for alike in found.values() for mutant in alike)
+    return {place: max(alike, key=lambda mutant: times[mutant.name]) for place, alike in found.items() if alike}
+
+
+def _equals(exercise: Exercise, source: str, p: Property, failed: Failed, seed: str) -> bool:
+    """Whether a wrong solution of our own gives the same value at the comparison that failed. Nothing is asked beyond it.
+
+    What it gave is remembered: in a class many answers are compared with it.
+    """
+    key = p.test, source, exercise.given, seed
+    asked, theirs = _gave.get(key, (0, None))
+    if theirs is None and asked < failed.check:
         try:
-            p.test(Trial(local(mutant.of(solution), exercise.given), exercise.entry, seed_of(seed, exercise.id, p.name)))
-        except Failed as theirs:
-            if theirs.id == "value" and theirs.check == failed.check and _alike(theirs.value, failed.value):
-                return mutant
-        except (AnswerRaised, SessionLost, TypeError, ValueError, LookupError, RuntimeError):
-            continue  # this one breaks here; it says nothing about the learner's
-    return None
+            p.test(Trial(local(source, exercise.given), exercise.entry, seed_of(seed, exercise.id, p.name), upto=failed.check))
+        except Failed as first:
+            theirs = first.with_traceback(None)
+        except (Enough, AnswerRaised, SessionLost, TypeError, ValueError, LookupError, RuntimeError):
+            pass  # right there, or broken: it says nothing about the learner's
+        if len(_gave) > REMEMBERED:
+            _gave.clear()
+        _gave[key] = failed.check, theirs
+    return theirs is not None and theirs.id == "value" and theirs.check == failed.check and _alike(theirs.value, failed.value)
 
 
 def _alike(a: Any, b: Any) -> bool:

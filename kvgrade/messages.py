@@ -3,7 +3,8 @@
 Nothing here holds an input, an expected value or a line of a test. Fields in {braces}; a field may itself be per language.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kvlib.i18n import language
@@ -11,34 +12,161 @@ from kvlib.i18n import language
 MESSAGES: dict[str, dict[str, str]] = {
     "value": {"zh-TW": "數值與參考答案不符", "en": "the value differs from the reference"},
     "equals": {"zh-TW": "你的結果等於{equals}", "en": "your result equals {equals}"},
-    "nan": {"zh-TW": "結果裡有 NaN 或無限大", "en": "the result holds NaN or infinity"},
-    "shape": {"zh-TW": "形狀是 {got}，應為 {want}", "en": "the shape is {got}, expected {want}"},
-    "dtype": {"zh-TW": "dtype 是 {got}，應為 {want}", "en": "the dtype is {got}, expected {want}"},
-    "type": {"zh-TW": "得到 {got}，應為 {want}", "en": "got {got}, expected {want}"},
-    "changed-input": {"zh-TW": "改動了呼叫者傳入的 {what}", "en": "it changed the caller's {what}"},
+    "nan": {
+        "zh-TW": "結果裡有 NaN 或無限大：讀到還沒寫入的位置，或除以 0 了嗎？",
+        "en": "the result holds NaN or infinity: does it read what was never written, or divide by 0?",
+    },
+    "shape": {"zh-TW": "形狀是 {got}，應為 {want}", "en": "its shape is {got}, expected {want}"},
+    "dtype": {"zh-TW": "dtype 是 {got}，應為 {want}", "en": "its dtype is {got}, expected {want}"},
+    "type": {"zh-TW": "型別是 {got}，應為 {want}", "en": "its type is {got}, expected {want}"},
+    "changed-input": {
+        "zh-TW": "改動了呼叫者傳入的 {what}；請先複製，或另外配置",
+        "en": "it changed the caller's {what}; copy it first, or allocate anew",
+    },
     "wrong-error": {"zh-TW": "{when}應丟出 {want}，卻丟出 {got}", "en": "{when} it must raise {want}; it raised {got}"},
-    "no-error": {"zh-TW": "{when}應丟出 {want}，卻沒有", "en": "{when} it must raise {want}; it raised nothing"},
+    "no-error": {"zh-TW": "{when}應丟出 {want}，卻沒有丟出例外", "en": "{when} it must raise {want}; it raised nothing"},
     "text": {"zh-TW": "{text}", "en": "{text}"},
-    "raised": {"zh-TW": "丟出 {type}：{text}", "en": "it raised {type}: {text}"},
-    "too-much-work": {"zh-TW": "做的工作遠多於所需：執行了{text}", "en": "it does far more work than needed: {text} ran"},
-    "died": {"zh-TW": "執行答案的行程意外結束", "en": "the process that ran the answer ended"},
-    "timeout": {"zh-TW": "太久沒有結果，已停止（無窮迴圈？）", "en": "stopped: no result in time (an endless loop?)"},
-    "memory": {"zh-TW": "用掉的記憶體超過上限，已停止", "en": "stopped: it took more memory than allowed"},
-    "protocol": {"zh-TW": "傳回的東西無法解讀成數值", "en": "what came back cannot be read as a value"},
-    "too-large": {"zh-TW": "傳回的數值太大", "en": "the value that came back is too large"},
+    "raised": {"zh-TW": "執行時丟出 {type}：{text}", "en": "it raised {type}: {text}"},
+    "too-much-work": {
+        "zh-TW": "做的工作遠多於所需（{text}），已停止；有什麼重複算了嗎？",
+        "en": "stopped: far more work than needed ({text}); is something computed again and again?",
+    },
+    "died": {
+        "zh-TW": "執行答案的行程意外結束（呼叫了 exit，或當掉了？）",
+        "en": "the process that ran the answer ended (a call of exit, or a crash?)",
+    },
+    "timeout": {
+        "zh-TW": "時限內沒有結果，已停止；有無窮迴圈嗎？",
+        "en": "stopped: no result within the time limit; is there an endless loop?",
+    },
+    "memory": {"zh-TW": "用掉的記憶體超過上限，已停止", "en": "stopped: it took more memory than it may"},
+    "protocol": {
+        "zh-TW": "傳回的東西不是數值、張量，或由它們組成的 list、tuple、dict",
+        "en": "what it returned is no number, tensor, or list, tuple or dict of them",
+    },
+    "too-large": {"zh-TW": "傳回的東西太大", "en": "what it returned is too large"},
+    "imports-book": {
+        "zh-TW": "作答時不能用 kvlib 或 kvgrade：評分的行程裡沒有它們，請自己寫",
+        "en": "an answer cannot use kvlib or kvgrade: the process that grades has neither; write it yourself",
+    },
+    "skipped": {
+        "zh-TW": "沒有執行：它以前面沒通過的那一項為前提",
+        "en": "not run: it builds on one above that does not hold yet",
+    },
+    # the state of an exercise or a property, in one word
+    "status-passed": {"zh-TW": "通過", "en": "pass"},
+    "status-partial": {"zh-TW": "部分通過", "en": "partial"},
+    "status-failed": {"zh-TW": "未通過", "en": "FAIL"},
+    "status-skipped": {"zh-TW": "略過", "en": "skip"},
+    "status-not-attempted": {"zh-TW": "尚未作答", "en": "not attempted"},
+    "status-missing": {"zh-TW": "檔案裡沒有", "en": "not in the file"},
+    # what a level does not stop
+    "unstopped-1": {
+        "zh-TW": "擋不住：連上網路；在沒有 Landlock 的系統上，還有讀寫你的檔案。不是自己寫的檔案，請用第 2 級",
+        "en": "Not stopped: use of the network and, where there is no Landlock, reading and writing your files. For files that "
+        "you did not write, use level 2",
+    },
+    "unstopped-2": {
+        "zh-TW": "擋不住：作業系統核心本身的漏洞",
+        "en": "Not stopped: holes in the operating system's own kernel",
+    },
+    # check() in a notebook
+    "public-not-attempted": {
+        "zh-TW": "{id}：還沒作答。寫好 {entry}，執行那一格，再執行這一格。",
+        "en": "{id}: not attempted yet. Write {entry}, run its cell, then run this one again.",
+    },
+    "public-passed": {
+        "zh-TW": "{id}：公開檢查通過。它在你自己的核心（kernel）裡執行（第 0 級），不計分。\n"
+        "{points} 分要看隱藏測試，在終端機執行：\n  {command}",
+        "en": "{id}: public checks passed. They ran in your own kernel (level 0) and are worth no points.\n"
+        "The {points} points are for the hidden tests; in a terminal:\n  {command}",
+    },
+    "public-failed": {"zh-TW": "{id}：公開檢查沒過：{why}", "en": "{id}: a public check failed: {why}"},
+    "public-unusable": {
+        "zh-TW": "{entry} 傳回的東西，檢查用不了（{type}：{text}）",
+        "en": "the check cannot use what {entry} returned ({type}: {text})",
+    },
+    "public-values": {"zh-TW": "  得到 {got}\n  應為 {want}", "en": "  got      {got}\n  expected {want}"},
+    "public-values-at": {
+        "zh-TW": "  差最多的在 {at}：得到 {got}，應為 {want}",
+        "en": "  farthest apart at {at}: got {got}, expected {want}",
+    },
+    "public-line": {"zh-TW": "  檢查 {code}", "en": "  check    {code}"},
+    "public-frame": {"zh-TW": "  {name} 第 {number} 行：{code}", "en": "  {name}, line {number}: {code}"},
+    # a file that is handed in
+    "file-kind": {"zh-TW": "{file} 不是 .ipynb 或 .py 檔案", "en": "{file} is no .ipynb or .py file"},
+    "file-unreadable": {"zh-TW": "檔案無法讀取：{why}", "en": "the file cannot be read: {why}"},
+    "file-too-large": {"zh-TW": "檔案有 {size} 位元組，上限是 {limit}；請清除輸出後再存檔",
+                       "en": "the file has {size} bytes, the limit is {limit}; clear the outputs and save it again"},
+    "file-nul": {"zh-TW": "檔案裡有 NUL 位元組，不是文字檔", "en": "the file holds NUL bytes; it is not text"},
+    "file-not-utf8": {"zh-TW": "檔案不是 UTF-8 文字；請以 UTF-8 重新存檔",
+                      "en": "the file is not UTF-8 text; save it again as UTF-8"},
+    "file-nested": {"zh-TW": "檔案的巢狀結構超過 {limit} 層", "en": "the file is nested deeper than {limit} levels"},
+    "file-not-json": {"zh-TW": "檔案不是完整的 notebook（JSON 無法解讀）；請重新下載或存檔",
+                      "en": "the file is no whole notebook (its JSON cannot be read); save or download it again"},
+    "file-not-notebook": {"zh-TW": "檔案是 JSON，但不是 notebook", "en": "the file is JSON but no notebook"},
+    "file-nbformat": {"zh-TW": "notebook 的格式版本是 {got}，應為 4；請用 JupyterLab 開啟後重新存檔",
+                      "en": "the notebook has format version {got}, expected 4; open it in JupyterLab and save it again"},
+    "file-too-many-cells": {"zh-TW": "notebook 有 {got} 個儲存格，上限是 {limit}",
+                            "en": "the notebook has {got} cells, the limit is {limit}"},
+    "file-too-much-code": {"zh-TW": "notebook 的程式碼有 {got} 個字元，上限是 {limit}",
+                           "en": "the notebook has {got} characters of code, the limit is {limit}"},
+    "file-older": {"zh-TW": "{file} 較舊，未採計；採計的是 {used}", "en": "{file} is older and does not count; {used} counts"},
+    "file-other": {"zh-TW": "{file} 沒有任何練習的答案，未採計", "en": "{file} answers no exercise and does not count"},
+    "archive-link": {"zh-TW": "{file} 是連結或特殊檔案，略過", "en": "{file} is a link or a special file and was skipped"},
+    "archive-outside": {"zh-TW": "{file} 的路徑指向壓縮檔之外，略過", "en": "{file} points outside the archive and was skipped"},
+    "archive-encrypted": {"zh-TW": "{file} 有密碼保護，略過", "en": "{file} is protected by a password and was skipped"},
+    "archive-too-large": {"zh-TW": "{file} 解壓縮後太大，略過", "en": "{file} is too large when unpacked and was skipped"},
+    "archive-broken": {"zh-TW": "{file} 已損壞或無法解壓縮，略過", "en": "{file} is broken or cannot be unpacked and was skipped"},
+    "grader-error": {"zh-TW": "評分程式出錯（{type}），這一題尚未評分；請告訴老師",
+                     "en": "the grader failed ({type}); this exercise is not graded yet; tell your teacher"},
+    "cell-malformed": {"zh-TW": "第 {cell} 個儲存格無法解讀，略過", "en": "cell {cell} cannot be read and was skipped"},
+    "cell-not-python": {"zh-TW": "第 {cell} 個儲存格以 {magic} 開頭，不是 Python，略過",
+                        "en": "cell {cell} begins with {magic}: it is not Python and was skipped"},
+    "magic-dropped": {"zh-TW": "第 {cell} 個儲存格的這一行不會執行：{line}", "en": "this line of cell {cell} is not run: {line}"},
+    "check-dropped": {"zh-TW": "第 {cell} 個儲存格裡的 {line} 與答案無關，略過",
+                      "en": "{line} in cell {cell} is not part of the answer and was skipped"},
+    "answer-missing": {"zh-TW": "找不到 {exercise} 的答案", "en": "there is no answer to {exercise}"},
+    "answer-duplicate": {"zh-TW": "{exercise} 有多個答案（第 {cells} 個儲存格）；採用第 {used} 個儲存格",
+                         "en": "{exercise} is answered more than once (cells {cells}); cell {used} counts"},
+    "answer-elsewhere": {"zh-TW": "{exercise} 的答案不在原來的儲存格；採用第 {used} 個儲存格",
+                         "en": "{exercise} is not answered in its own cell; cell {used} counts"},
+    "answer-renamed": {"zh-TW": "第 {cell} 個儲存格（{exercise}）沒有定義 {entry}；名稱不能改",
+                       "en": "cell {cell} ({exercise}) does not define {entry}; the name must stay"},
+    "answer-not-code": {"zh-TW": "{exercise} 的答案在第 {cell} 個儲存格，但它不是程式碼儲存格",
+                        "en": "the answer to {exercise} is in cell {cell}, which is no code cell"},
+    "answer-unknown": {"zh-TW": "第 {cell} 個儲存格標示為 {exercise}，但沒有這個練習",
+                       "en": "cell {cell} is marked {exercise}; there is no such exercise"},
+    "answers-moved": {"zh-TW": "答案的順序與練習不同（不影響分數）",
+                      "en": "the answers are not in the sheet's order (this costs nothing)"},
+    "points-ignored": {"zh-TW": "檔案裡 {exercise} 的配分寫成 {got}；以練習的 {want} 分為準",
+                       "en": "the file says {exercise} is worth {got} points; it is worth {want}"},
 }
 
 
 def say(id: str, fields: Mapping[str, Any] | None = None, lang: str | None = None) -> str:
-    """The sentence in the language in force (or `lang`); with what the value equals, where that is known.
+    """The sentence in the language in force (or `lang`); with what the value equals, or another remark, where that is known.
 
-    Raises KeyError for an id that is not in the catalogue.
+    Fields are shown without control characters. Raises KeyError for an id that is not in the catalogue.
     """
     lang = lang or language()
     words = {key: value[lang] if isinstance(value, Mapping) and lang in value else value
              for key, value in (fields or {}).items()}  # fmt: skip
+    words = {key: plain(value) if isinstance(value, str) else value for key, value in words.items()}
     sentence = MESSAGES[id][lang].format_map(words)
-    if "equals" in words and id != "equals":
-        joint = {"zh-TW": "；", "en": "; "}[lang]
-        sentence += joint + MESSAGES["equals"][lang].format_map(words)
+    for remark in _remarks(id, words):
+        sentence += {"zh-TW": "；", "en": "; "}[lang] + MESSAGES[remark][lang].format_map(words)
     return sentence
+
+
+def plain(text: str) -> str:
+    """Text that cannot steer a terminal or reorder a line: newlines and what can be printed."""
+    return "".join(c if c.isprintable() or c == "\n" else "�" for c in text.expandtabs(4))
+
+
+def _remarks(id: str, words: Mapping[str, Any]) -> Iterator[str]:
+    if "equals" in words and id != "equals":
+        yield "equals"
+    missing = id == "raised" and words.get("type") in ("ModuleNotFoundError", "ImportError")
+    if missing and re.search(r"\b(kvlib|kvgrade)\b", str(words.get("text"))):
+        yield "imports-book"

@@ -37,6 +37,10 @@ class Failed(Exception):
         self.id, self.value, self.check, self.fields = id, value, check, fields
 
 
+class Enough(Exception):
+    """A trial of so many comparisons is over."""
+
+
 @dataclass(frozen=True)
 class Property:
     """One thing that a right answer does. `needs`: properties that must hold first; where one does not, this is skipped."""
@@ -131,12 +135,12 @@ class Answer:
 class Trial:
     """One run of one property: seeded randomness, the answer, and comparisons that raise `Failed`."""
 
-    def __init__(self, session: Session, entry: str, seed: str) -> None:
+    def __init__(self, session: Session, entry: str, seed: str, upto: int | None = None) -> None:
         self.answer = Answer(session, entry)
         self.rng = random.Random(seed)
         self._torch_rng = torch.Generator().manual_seed(self.rng.getrandbits(63))
         self._session = session
-        self.checks = 0
+        self.checks, self.upto = 0, upto
 
     # inputs
 
@@ -163,23 +167,20 @@ class Trial:
     # comparisons
 
     def equal(self, got: Any, want: Any) -> None:
-        """The same value of the same type (1.0 is not 1, True is not 1); a tensor bit for bit, with its dtype."""
-        self.checks += 1
-        self._same_form(got, want)
-        if isinstance(want, Tensor):
-            same = torch.equal(got, want)
-        else:
-            same = got == want
-        if not same:
+        """The same value of the same type, all the way down (1.0 is not 1, True is not 1); tensors bit for bit, with dtype."""
+        self._count()
+        if not self._same(got, want, got):
             self._fail("value", got)
 
     def close(self, got: Any, want: Tensor | float, dtype: torch.dtype | None = torch.float32, times: float = 1.0) -> None:
         """A tensor of want's shape and of `dtype` within `times` × TOLERANCE of want; for a float want, a number within 1e-9.
         `want` is the reference, in float64. `dtype=None`: whatever want's is."""
-        self.checks += 1
+        self._count()
         if not isinstance(want, Tensor):
             if isinstance(got, bool) or not isinstance(got, (int, float)):
                 self._fail("type", got, got=_type(got), want="float")
+            if isinstance(got, int) and got.bit_length() > 1000:  # beyond any float
+                self._fail("value", got)
             if not abs(got - want) <= 1e-9 * times * max(1.0, abs(want)):
                 self._fail("nan" if isnan(got) else "value", float(got))
             return
@@ -201,7 +202,7 @@ class Trial:
 
     def unchanged(self, held: Kept, original: Any, what: str) -> None:
         """A held argument is still what it was: `what` names it for the learner."""
-        self.checks += 1
+        self._count()
         now = held.value()
         same = torch.equal(now, original) if isinstance(original, Tensor) else now == original
         if not same:
@@ -210,7 +211,7 @@ class Trial:
     def raises(self, bases: str | Sequence[str], call: Callable[[], Any], *, zh: str, en: str) -> None:
         """The call raises an exception of one of these classes, by name. `zh`, `en`: when it must, in words ("寫超過容量時",
         "when written past its capacity")."""
-        self.checks += 1
+        self._count()
         wanted = (bases,) if isinstance(bases, str) else tuple(bases)
         try:
             call()
@@ -222,20 +223,32 @@ class Trial:
 
     def expect(self, holds: bool, *, zh: str, en: str, got: Any = None) -> None:
         """Something else that must hold; where it does not, the learner reads the text: what was seen, never what was asked."""
-        self.checks += 1
+        self._count()
         if not holds:
             self._fail("text", got, text={"zh-TW": zh, "en": en})
 
-    def _same_form(self, got: Any, want: Any) -> None:
+    def _count(self) -> None:
+        self.checks += 1
+        if self.upto is not None and self.checks > self.upto:
+            raise Enough
+
+    def _same(self, got: Any, want: Any, whole: Any) -> bool:
+        """Whether the values agree; fails the trial where they cannot be compared: another type, shape or dtype."""
         if isinstance(want, Tensor):
             if not isinstance(got, Tensor):
-                self._fail("type", got, got=_type(got), want="torch.Tensor")
+                self._fail("type", whole, got=_type(got), want="torch.Tensor")
             if got.shape != want.shape:
-                self._fail("shape", got, got=str(tuple(got.shape)), want=str(tuple(want.shape)))
+                self._fail("shape", whole, got=str(tuple(got.shape)), want=str(tuple(want.shape)))
             if got.dtype != want.dtype:
-                self._fail("dtype", got, got=str(got.dtype), want=str(want.dtype))
-        elif type(got) is not type(want):
-            self._fail("type", got, got=_type(got), want=_type(want))
+                self._fail("dtype", whole, got=str(got.dtype), want=str(want.dtype))
+            return torch.equal(got, want)
+        if type(got) is not type(want):
+            self._fail("type", whole, got=_type(got), want=_type(want))
+        if isinstance(want, dict):
+            return got.keys() == want.keys() and all(self._same(got[key], want[key], whole) for key in want)
+        if isinstance(want, (list, tuple)):
+            return len(got) == len(want) and all(self._same(a, b, whole) for a, b in zip(got, want, strict=True))
+        return got == want
 
     def _fail(self, id: str, value: Any, **fields: Any) -> None:
         raise Failed(id, value, self.checks, fields)

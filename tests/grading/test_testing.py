@@ -86,7 +86,8 @@ def test_an_object_stays_with_the_answer_and_is_read_piece_by_piece():
 @pytest.mark.parametrize(("got", "want", "says"), [
     (1, 2, "value"), (1.0, 1, "type"), (True, 1, "type"), (torch.tensor(1), 1, "type"), ([1], (1,), "type"),
     (torch.ones(2), torch.ones(3), "shape"), (torch.ones(2), torch.ones(2).double(), "dtype"),
-    (torch.zeros(2), torch.ones(2), "value"),
+    (torch.zeros(2), torch.ones(2), "value"), ((1.0,), (1,), "type"), ({"a": [1]}, {"a": [True]}, "type"),
+    ({"a": 1}, {"b": 1}, "value"), ([1, 2], [1], "value"), ((torch.ones(2),), (torch.zeros(2),), "value"),
 ])  # fmt: skip
 def test_equal_wants_the_same_value_of_the_same_type(got, want, says):
     assert message(lambda: trial().equal(got, want)) == says

@@ -1,0 +1,96 @@
+"""What a teacher hands out: one language of the book, its exercise sheets, and the tools, without a solution or a hidden test.
+
+Invariant: only files on the allowlist go in, and the same book gives the same bytes.
+"""
+
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from kvgrade.exercises import HOME
+from kvlib.errors import SpecError
+from kvlib.i18n import LANGUAGES
+
+ALLOWED = (
+    "LICENSE", "LICENSE-TEXT", "pyproject.toml", "constraints.txt", "tools/reading_copy.py", "tools/lab/overrides.json",
+    "kvlib/*.py", "kvlib/kernels/*.py", "kvlib/kernels/*.cu", "kvlib/models/*.json", "kvlib/fonts/*",
+    "kvgrade/*.py", "kvgrade/worker/*.py", "kvgrade/classroom/*.py", "kvgrade/classroom/templates/*.html", "kvgrade/sheets/*.json",
+    "notebooks/{lang}/*.ipynb", "exercises/{lang}/*.ipynb", "assets/*.{lang}.png",
+)  # fmt: skip
+TARGETS = ("lab", "help", ".venv/.book", ".venv/pyvenv.cfg")  # of the Makefile, those a student needs
+
+_TIME = (1980, 1, 1, 0, 0, 0)
+_SOLUTION_LINK = re.compile(rb"\[([^\]\n]*)\]\((?:\.\./)+solutions/[^)\s]*\)")
+_RULE = re.compile(r"^([\w./]+(?: [\w./]+)*):(?!=)", re.MULTILINE)
+
+README = {
+    "zh-TW": """# KV 快取：從公式到解碼
+
+1. 安裝 Python 3.11、3.12 或 3.13，以及 `make`。在這個資料夾執行 `make lab`，JupyterLab 會打開起始頁
+   （沒有 GPU 的 Linux：加上 `TORCH_INDEX=https://download.pytorch.org/whl/cpu`）。
+2. 你寫在自己的副本 `reading/` 裡：章節在 `reading/notebooks/zh-TW`，練習在 `reading/exercises/zh-TW`。
+3. 每一題寫在標著 `# kvgrade: …` 的儲存格，執行下面的 `check(…)`。它只跑公開的檢查；隱藏測試在老師那裡。
+4. 不要改函式名稱，也不要刪除或複製答案的儲存格。需要的 import 可以寫在任何一個儲存格。
+5. 存檔後，交出 `reading/exercises/zh-TW` 裡的 `.ipynb`。
+""",
+    "en": """# The KV cache, from the formula to the decode step
+
+1. Install Python 3.11, 3.12 or 3.13 and `make`. In this folder run `make lab`: JupyterLab opens on the start page
+   (Linux without a GPU: add `TORCH_INDEX=https://download.pytorch.org/whl/cpu`).
+2. You write in a copy of your own, `reading/`: chapters are in `reading/notebooks/en`, exercises in `reading/exercises/en`.
+3. Answer each exercise in the cell marked `# kvgrade: …` and run the `check(…)` below it. It runs the public checks alone; the
+   hidden tests are with your teacher.
+4. Leave the names of the functions as they are, and neither delete nor copy an answer's cell. Imports may stand in any cell.
+5. Save, and hand in the `.ipynb` from `reading/exercises/en`.
+""",
+}
+
+
+def make_bundle(lang: str, out: Path, home: Path = HOME) -> Path:
+    """Write the bundle of one language to the file `out`, and return it. Raises SpecError when the book is not built."""
+    if lang not in LANGUAGES:
+        raise SpecError(f"no language {lang!r} in this book; use one of {', '.join(LANGUAGES)}")
+    if out.is_dir():
+        raise SpecError(f"{out} is a folder; give the name of the zip to write, such as student.zip")
+    files = dict(contents(lang, home))
+    for folder in ("notebooks", "exercises"):
+        if not any(name.startswith(f"{folder}/{lang}/") for name in files):
+            raise SpecError(f"there is no {folder}/{lang} here; run make build first")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_name(f".{out.name}.part")
+    with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name in sorted(files):
+            info = zipfile.ZipInfo(f"kv-cache-book-{lang}/{name}", _TIME)
+            info.create_system, info.external_attr = 3, 0o100644 << 16  # the same on every platform
+            info.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(info, files[name])
+    part.replace(out)
+    return out
+
+
+def contents(lang: str, home: Path = HOME) -> Iterator[tuple[str, bytes]]:
+    """Every file of the bundle by its name in it."""
+    yield "README.md", README[lang].encode()
+    yield "Makefile", _makefile((home / "Makefile").read_text(encoding="utf-8"), lang).encode()
+    for pattern in ALLOWED:
+        for path in sorted(home.glob(pattern.format(lang=lang))):
+            if path.is_file() and not path.is_symlink():
+                data = path.read_bytes()
+                if path.suffix == ".ipynb":
+                    data = _SOLUTION_LINK.sub(rb"\1", data)  # what is not in the bundle is not linked to
+                yield path.relative_to(home).as_posix(), data
+
+
+def _makefile(text: str, lang: str) -> str:
+    """The book's Makefile with what a student needs of it."""
+    kept = []
+    for block in text.split("\n\n"):
+        rules = [name for match in _RULE.finditer(block) for name in match[1].split() if not name.startswith(".PHONY")]
+        if not rules or any(name in TARGETS for name in rules):
+            kept.append(block)
+    text = "\n\n".join(kept)
+    text = re.sub(r"^# make (?!lab\b).*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"; (?:TEST_ARGS|ARGS)=…[^\n]*|, TEST_ARGS[^\n]*", "", text)
+    text = re.sub(r"^\.PHONY:.*$", ".PHONY: help lab", text, flags=re.MULTILINE)
+    return re.sub(r"^BOOK_LANG \?= .*$", f"BOOK_LANG ?= {lang}", text, flags=re.MULTILINE)

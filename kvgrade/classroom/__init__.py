@@ -1,0 +1,8 @@
+"""Grades a class: a folder or an archive of submissions in, marks, pages and filled LMS sheets out.
+
+`collect` (which file is whose), `grade` (the run, resumable), `marks`, `pages`, `lms`, `similarity` (what is written).
+"""
+
+from kvgrade.classroom.grade import ClassReport, grade_class
+
+__all__ = ["ClassReport", "grade_class"]

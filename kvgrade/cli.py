@@ -1,0 +1,20 @@
+"""The `kvgrade` command. 0: all well. 1: something attempted lacks points. 2: wrong input."""
+
+import sys
+from collections.abc import Sequence
+
+from kvlib.launch import launch
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `kvgrade` with `argv` (default: the process's arguments) and return the exit code."""
+    return launch("kvgrade", "kvgrade.commands", argv)
+
+
+def run() -> None:
+    """Entry point of the console script."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()

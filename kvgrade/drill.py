@@ -1,0 +1,193 @@
+"""`kvgrade drill ID`: a fresh file, a clock, checks on demand, hidden tests on submit, then the follow-up questions.
+
+Invariant: the learner's file is read and never written; the answer runs in a process of its own, the clock never judges.
+"""
+
+import contextlib
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from kvgrade import progress, report
+from kvgrade.exercises import Exercise, NoHiddenTests, exercise, hidden_tests
+from kvgrade.papers import write_paper
+from kvgrade.progress import Progress
+from kvgrade.terminal import Terminal, open_terminal
+from kvlib.errors import SpecError
+from kvlib.i18n import T, language
+
+if TYPE_CHECKING:
+    from kvgrade.drill_checks import Checker
+
+COMMANDS = {
+    "check": ("check", "c", "檢查"),
+    "hint": ("hint", "h", "提示"),
+    "time": ("time", "t", "時間"),
+    "submit": ("submit", "s", "交卷"),
+    "quit": ("quit", "q", "exit", "離開"),
+}
+COMMANDS_SHOWN = "check hint time submit quit"
+
+
+@dataclass
+class Clock:
+    """Time used of the time allowed. `now` is a clock that never goes back."""
+
+    minutes: float
+    now: Callable[[], float] = time.monotonic
+    started: float = field(init=False)
+    stopped: float | None = None
+
+    def __post_init__(self) -> None:
+        self.started = self.now()
+
+    @property
+    def used(self) -> float:
+        """Seconds, until it was stopped."""
+        return (self.now() if self.stopped is None else self.stopped) - self.started
+
+    @property
+    def left(self) -> float:
+        """Seconds; negative in overtime."""
+        return 60 * self.minutes - self.used
+
+    def stop(self) -> None:
+        """Take the time."""
+        self.stopped = self.now()
+
+    def __str__(self) -> str:
+        if self.stopped is not None:
+            return T(f"用了 {report.duration(self.used)}", f"took {report.duration(self.used)}")
+        if self.left > 0:
+            return T(f"剩 {report.duration(self.left)}", f"{report.duration(self.left)} left")
+        return T(f"時間到，超時 +{report.duration(-self.left)}", f"time is up, overtime +{report.duration(-self.left)}")
+
+
+class Drill:
+    """One exercise against the clock. `run` ends with full points (True) or not (False)."""
+
+    def __init__(self, asked: Exercise, path: Path, clock: Clock, terminal: Terminal, out: Console, checker: "Checker") -> None:
+        self.asked, self.path, self.clock, self.terminal, self.out, self.checker = asked, path, clock, terminal, out, checker
+        self.hints, self.warned, self.full, self.over = 0, False, False, False
+        self.done = Progress()
+
+    def run(self) -> bool:
+        """The session, to submit, quit, Ctrl-C or the end of the input."""
+        try:
+            while not self.over:
+                self._one(self.terminal.ask(f"{self.asked.id}> "))
+        except (EOFError, KeyboardInterrupt):
+            if not self.over:
+                self._quit()
+        return self.full
+
+    def _one(self, line: str) -> None:
+        name = next((n for n, words in COMMANDS.items() if line.strip().lower() in words), None)
+        self._warn()
+        if not line.strip():
+            return
+        try:
+            {"check": self._check, "hint": self._hint, "time": self._time, "submit": self._submit, "quit": self._quit,
+             None: self._help}[name]()  # fmt: skip
+        except SpecError as error:  # the file is gone, or no file at all: it can be mended
+            self.out.print(T(f"錯誤：{error}", f"Error: {error}"))
+
+    def _warn(self) -> None:
+        if self.clock.left <= 0 and not self.warned:
+            self.warned = True
+            self.out.print(T("時間到。可以繼續寫，成績會註明超時。", "Time is up. You may go on; the result will be marked overtime."))
+
+    def _help(self) -> None:
+        report.say_lines(self.out, help_text())
+
+    def _time(self) -> None:
+        self.out.print(str(self.clock))
+
+    def _hint(self) -> None:
+        hints = self.asked.hints[language()]
+        if self.hints < len(hints):
+            self.hints += 1
+            report.show_hint(self.out, self.hints, len(hints), hints[self.hints - 1])
+        else:
+            self.out.print(T("提示都給完了。", "There are no more hints."))
+
+    def _check(self) -> None:
+        self.out.print(T("執行公開檢查…", "Running the public checks …"))
+        for line in self.checker.public(self.asked, self.path):
+            report.say_lines(self.out, line, indent=2)
+
+    def _submit(self) -> None:
+        self.out.print(T("執行隱藏測試…", "Running the hidden tests …"))
+        before = self.clock.now()
+        try:
+            result = self.checker.hidden(self.asked, self.path)
+        except NoHiddenTests as error:
+            report.say_lines(self.out, str(error))
+            return
+        if result.status in ("missing", "not-attempted"):
+            self.out.print(T("還沒作答：檔案存檔了嗎？時鐘繼續走。", "Not attempted yet: is the file saved? The clock goes on."))
+            return
+        self.clock.stopped, self.over = before, True  # grading takes none of the learner's time
+        self.full = result.points == result.max
+        report.show_level(self.out, *self.checker.level, self.checker.seed)
+        report.show_result(self.out, self.asked, result)
+        overtime = self.clock.left < 0
+        self.out.print()
+        self.out.print(T(f"用時 {report.duration(self.clock.used)}，限時 {self.clock.minutes:g} 分鐘{'（超時）' if overtime else ''}，"
+                         f"看了 {self.hints} 個提示。",
+                         f"Time {report.duration(self.clock.used)} of {self.clock.minutes:g} min{' (overtime)' if overtime else ''}, "
+                         f"{self.hints} hint{'' if self.hints == 1 else 's'}."))  # fmt: skip
+        self.done = progress.record(progress.Attempt(self.asked.id, progress.DRILL, result.points, result.max, progress.now(),
+                                                     round(self.clock.used, 1), self.clock.minutes))  # fmt: skip
+        self._follow_ups()
+
+    def _follow_ups(self) -> None:
+        asked = self.asked.follow_ups[language()]
+        for n, each in enumerate(asked, start=1):
+            self.out.print()
+            self.out.print(T(f"追問 {n}／{len(asked)}", f"Follow-up {n} of {len(asked)}"), style="bold")
+            report.show_markdown(self.out, each["question"], indent=2)
+            reply = self.terminal.ask(T("先說出你的答案，再按 Enter 看參考答案（q 結束）> ", "Say your answer aloud, then Enter for ours (q to stop)> "))
+            if reply.lower() in COMMANDS["quit"]:
+                return
+            report.show_markdown(self.out, each["answer"], indent=2)
+
+    def _quit(self) -> None:
+        self.over = True
+        self.out.print(T(f"沒有交卷。檔案還在：{self.path}；之後可用 kvgrade check {self.path} 評分。",
+                         f"Not handed in. The file stays: {self.path}; grade it later with kvgrade check {self.path}."))  # fmt: skip
+
+
+def drill_exercise(id: str, *, minutes: float | None, notebook: bool, folder: Path, seed: str | None, level: int | None,
+                   out: Console) -> tuple[bool, Progress]:  # fmt: skip
+    """The command: writes the file, runs the session. Raises SpecError for an unknown exercise or an unwritable folder."""
+    asked = exercise(id)
+    path = write_paper(asked, folder, notebook)
+    minutes = minutes or asked.minutes
+    report.show_markdown(out, asked.statement[language()])
+    out.print()
+    report.say_lines(out, T(f"在編輯器裡打開 {path} 作答。限時 {minutes:g} 分鐘，配分 {asked.points}，難度 {asked.difficulty}/5。",
+                            f"Open {path} in your editor. {minutes:g} minutes, {asked.points} points, difficulty {asked.difficulty}/5."))  # fmt: skip
+    try:
+        hidden_tests(id)
+    except NoHiddenTests as error:
+        report.say_lines(out, str(error), style="yellow")
+    report.say_lines(out, help_text())
+    from kvgrade.drill_checks import Checker
+
+    clock = Clock(minutes)
+    with contextlib.closing(Checker(seed or secrets.token_hex(4), level)) as checker:
+        drill = Drill(asked, path, clock, open_terminal(lambda: f"{clock} · {path.name} · {COMMANDS_SHOWN}"), out, checker)
+        full = drill.run()
+    return full, drill.done
+
+
+def help_text() -> str:
+    """The commands of a session."""
+    return T("check 公開檢查 · hint 提示 · time 時間 · submit 交卷 · quit 離開（先存檔，再 check 或 submit）",
+             "check: public checks · hint · time · submit: hidden tests · quit (save the file first)")  # fmt: skip

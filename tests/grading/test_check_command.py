@@ -1,0 +1,253 @@
+"""`kvgrade check`: what it says of a file, to people and to programs, and what it never says."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from little_book import ANSWERS, RIGHT, SECRET_ANSWER, SECRET_INPUT, STARTER, SUM
+from rich.cells import cell_len
+
+from kvgrade.cli import main
+from kvlib import i18n
+
+KEYS = ["format", "file", "sheet", "lang", "level", "sandbox", "not_stopped", "seed", "points", "max", "problems", "exercises"]
+EXERCISE_KEYS = ["exercise", "title", "optional", "status", "points", "max", "message", "properties", "hints"]
+PROPERTY_KEYS = ["property", "title", "status", "points", "max", "message"]
+MESSAGE_KEYS = ["id", "text", "equals", "trace"]
+
+
+def as_json(capsys, *args):
+    code = main(["check", *args, "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_full_points_exit_0(paper, capsys):
+    code, said = as_json(capsys, paper(ANSWERS))
+    assert code == 0
+    assert [e["points"] for e in said["exercises"]] == [4, 6]
+    assert (said["points"], said["max"]) == (4, 4), "what is optional does not count"
+
+
+@pytest.mark.parametrize(
+    ("answers", "statuses", "code"),
+    [
+        ({"mean": RIGHT, "twice": STARTER.replace("mean", "twice")}, ["passed", "not-attempted"], 0),
+        ({"mean": RIGHT}, ["passed", "missing"], 0),
+        ({"mean": STARTER}, ["not-attempted", "missing"], 1),
+        ({"mean": SUM, "twice": ANSWERS["twice"]}, ["partial", "passed"], 1),
+        ({"mean": "def mean(x):\n    return 'no'"}, ["failed", "missing"], 1),
+    ],
+)
+def test_the_exit_code_is_about_what_was_attempted(paper, capsys, answers, statuses, code):
+    if answers.get("mean") == SUM:
+        statuses[0] = "failed"
+    found, said = as_json(capsys, paper(answers))
+    assert found == code
+    assert [e["status"] for e in said["exercises"]] == statuses
+
+
+@pytest.mark.parametrize(
+    "args",
+    [["nowhere.ipynb"], ["."], ["{paper}", "no-such-exercise"], ["{paper}", "--level", "3"], ["{paper}", "--hint", "4"], []],
+    ids=str,
+)
+def test_wrong_input_is_exit_2_with_a_message(paper, capsys, args):
+    path = paper({"mean": RIGHT})
+    assert main(["check", *(arg.format(paper=path) for arg in args)]) == 2
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err and said.err.strip()
+    assert said.out == ""
+
+
+def test_a_python_file_is_graded_for_what_it_answers(paper, capsys):
+    code, said = as_json(capsys, paper(f"# kvgrade: mean\n{RIGHT}", "mine.py"))
+    assert code == 0
+    assert [e["exercise"] for e in said["exercises"]] == ["mean"]
+    assert main(["check", paper("print(1)", "other.py")]) == 2
+
+
+def test_exercises_can_be_named(paper, capsys):
+    _, said = as_json(capsys, paper(ANSWERS), "twice")
+    assert [e["exercise"] for e in said["exercises"]] == ["twice"]
+
+
+def test_a_copy_without_hidden_tests_says_so(paper, book, capsys):
+    path = paper(ANSWERS)
+    (book / "tests" / "hidden" / "mean.py").unlink()
+    assert main(["check", path]) == 2
+    assert capsys.readouterr().err.strip()
+
+
+def test_json_keys_are_a_promise(paper, capsys):
+    _, said = as_json(capsys, paper({"mean": SUM}), "--seed", "7", "--hint", "1")
+    assert list(said) == KEYS
+    assert (said["format"], said["seed"], said["sheet"], said["lang"]) == (1, "7", "00-little", "en")
+    for exercise in said["exercises"]:
+        assert list(exercise) == EXERCISE_KEYS
+        for each in exercise["properties"]:
+            assert list(each) == PROPERTY_KEYS
+    assert list(said["exercises"][0]["properties"][0]["message"]) == MESSAGE_KEYS
+    assert all(list(p) == MESSAGE_KEYS for p in said["problems"])
+
+
+def test_json_differs_between_languages_in_texts_alone(paper, capsys):
+    def bare(value):
+        if isinstance(value, dict):
+            words = ("text", "title", "equals", "not_stopped", "lang", "hints")
+            return {k: bare(v) for k, v in value.items() if k not in words}
+        return [bare(v) for v in value] if isinstance(value, list) else value
+
+    path = paper({"mean": SUM})
+    english, chinese = (as_json(capsys, path, "--seed", "7", "--lang", lang)[1] for lang in ("en", "zh-TW"))
+    assert bare(english) == bare(chinese)
+    assert english["exercises"][0]["title"] != chinese["exercises"][0]["title"]
+
+
+@pytest.mark.parametrize(("lang", "name"), [("en", "the sum"), ("zh-TW", "總和")])
+def test_a_known_wrong_variant_is_named(paper, capsys, lang, name):
+    path = paper({"mean": SUM})
+    _, said = as_json(capsys, path, "--lang", lang)
+    assert said["exercises"][0]["properties"][0]["message"]["equals"] == name
+    main(["check", path, "--lang", lang])
+    assert name in capsys.readouterr().out
+
+
+WRONG = {
+    "mean": "def mean(x):\n    return 1.0",
+    "twice": "def twice(n):\n    return 3",
+}
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--hint", "3"]], ids=str)
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_no_hidden_input_expected_value_or_test_source_is_shown(paper, capsys, options, lang):
+    for answers in (WRONG, ANSWERS, {"mean": SUM}):
+        main(["check", paper(answers), "--lang", lang, *options])
+        said = capsys.readouterr()
+        for secret in (f"{SECRET_INPUT:g}", str(SECRET_INPUT), str(SECRET_ANSWER), str(SECRET_ANSWER // 2), "t.close", "t.answer", "rng"):
+            assert secret not in said.out + said.err
+
+
+def test_hints_come_as_far_as_asked_and_only_where_points_lack(paper, capsys):
+    path = paper({"mean": SUM, "twice": ANSWERS["twice"]})
+    main(["check", path])
+    assert "hint-one" not in capsys.readouterr().out
+    main(["check", path, "--hint", "2"])
+    text = capsys.readouterr().out
+    assert text.count("hint-one") == text.count("hint-two") == 1 and "hint-three" not in text
+    main(["check", path, "twice", "--hint", "3"])
+    assert "hint-three" in capsys.readouterr().out, "for an exercise that is named, hints come all the same"
+
+
+def test_the_level_and_the_seed_are_printed_with_every_result(paper, capsys):
+    main(["check", paper(ANSWERS), "--seed", "a-seed", "--level", "1"])
+    text = capsys.readouterr().out
+    assert "1" in text.splitlines()[0] and "a-seed" in text
+
+
+def test_the_same_seed_says_the_same(paper, capsys):
+    path = paper({"mean": "def mean(x):\n    return sum(x) / len(x) if len(x) < 5 else 0.0"})
+    first, again = (as_json(capsys, path, "--seed", "3") for _ in range(2))
+    assert first == again
+
+
+def test_what_an_answer_raises_cannot_steer_the_terminal(paper, capsys):
+    path = paper({"mean": "def mean(x):\n    raise RuntimeError('\\x1b[2J\\x1b]0;title\\x07 \\u202e reversed [bold]')"})
+    main(["check", path])
+    text = capsys.readouterr().out
+    assert "reversed [bold]" in text
+    assert not any(c in text for c in "\x1b\x07\u202e")
+
+
+def test_the_file_stays_as_it_is(paper):
+    path = paper(ANSWERS)
+    before = Path(path).read_bytes()
+    main(["check", path])
+    assert Path(path).read_bytes() == before
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_reports_fit_80_columns_and_need_no_colour(paper, capsys, lang, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    long = "def mean(x):\n    raise RuntimeError('這是一個很長的訊息，' * 30 + 'and a long one too ' * 20)"
+    seen = set()
+    for answers in (WRONG, ANSWERS, {"mean": long}, {"mean": STARTER}, {"mean": RIGHT.replace("ValueError", "TypeError")}):
+        main(["check", paper(answers), "--lang", lang, "--hint", "3", "mean"])
+        lines = capsys.readouterr().out.splitlines()
+        assert [line for line in lines if cell_len(line) > 80 and "kvgrade check" not in line] == []
+        seen.add(next(line for line in lines if line.startswith("mean")).split("  ")[-1])
+    assert len(seen) == 4, f"passed, partial, failed and not attempted are told apart by words: {seen}"
+
+
+def test_what_was_attempted_is_remembered(paper, capsys):
+    main(["check", paper({"mean": RIGHT, "twice": STARTER.replace("mean", "twice")})])
+    capsys.readouterr()
+    main(["status", "--json"])
+    (row,) = json.loads(capsys.readouterr().out)["exercises"]
+    assert (row["exercise"], row["best"], row["attempts"]) == ("mean", {"points": 4, "max": 4}, 1)
+    main(["exercises", "--json"])
+    rows = json.loads(capsys.readouterr().out)["exercises"]
+    assert [(r["exercise"], r["best"]) for r in rows] == [("mean", {"points": 4, "max": 4}), ("twice", None)]
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_lists_fit_80_columns(paper, capsys, lang):
+    main(["check", paper(ANSWERS)])
+    for command in ("exercises", "status"):
+        capsys.readouterr()
+        assert main([command, "--lang", lang]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert any("mean" in line for line in lines)
+        assert max(map(cell_len, lines)) <= 80
+
+
+def run(*args, **env):
+    return subprocess.run([sys.executable, "-m", "kvgrade.cli", *args], check=False, capture_output=True, text=True,
+                          encoding="utf-8", env={**os.environ, **env})  # fmt: skip
+
+
+def test_an_answer_of_the_book_is_graded_in_a_process_of_its_own(tmp_path):
+    """End to end, with the real pool."""
+    (tmp_path / "a.py").write_text(
+        "# kvgrade: token-forwards\nimport os\ndef token_forwards(n_prompt, n_outputs):\n    os._exit(0)\n", encoding="utf-8")  # fmt: skip
+    done = run("check", str(tmp_path / "a.py"), "--json", "--level", "1", KVGRADE_DATA=str(tmp_path / "data"))
+    assert done.returncode == 1, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["level"], said["points"]) == (1, 0)
+    assert said["exercises"][0]["properties"][0]["message"]["id"] == "died"
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+@pytest.mark.parametrize("command", [[], ["check"], ["exercises"], ["status"], ["drill"], ["bundle"], ["class"], ["export"]], ids=str)
+def test_help_has_examples_in_the_language_asked_for(lang, command):
+    text = run("--lang", lang, *command, "--help").stdout
+    assert text.strip()
+    assert any("\u4e00" <= c <= "\u9fff" for c in text) == (lang == "zh-TW")
+    if command not in (["exercises"], ["status"]):
+        assert text.count("kvgrade") >= 1
+    assert max(map(cell_len, text.splitlines())) <= 80
+
+
+def test_help_alone_names_every_way_in():
+    text = run("--lang", "en", "--help").stdout
+    for part in ("kvgrade check", "kvgrade drill decode-step", "kvgrade drill --numbers", "kvgrade bundle", "kvgrade class", "--hint"):
+        assert part in text
+
+
+@pytest.mark.parametrize("args", [["--help"], ["exercises"], ["status"], ["drill", "--help"], ["drill", "--numbers", "--questions", "1"]], ids=str)
+def test_what_needs_no_torch_does_not_import_it(args, tmp_path):
+    code = (f"import sys; from kvgrade.cli import main; main({args!r}); "
+            "print(sorted({m.partition('.')[0] for m in sys.modules}), file=sys.stderr)")  # fmt: skip
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, encoding="utf-8", input="",
+                          env={**os.environ, "KVGRADE_DATA": str(tmp_path)})  # fmt: skip
+    heavy = {"torch", "numpy", "matplotlib", "transformers", "pydantic", "ipywidgets", "IPython", "nbformat", "jinja2"}
+    assert heavy & set(eval(done.stderr.splitlines()[-1])) == set()
+
+
+def test_a_console_without_the_characters_gets_an_answer(tmp_path):
+    shown = run("exercises", "--lang", "zh-TW", PYTHONIOENCODING="ascii", PYTHONUTF8="0", KVGRADE_DATA=str(tmp_path))
+    assert shown.returncode == 0
+    assert "token-forwards" in shown.stdout
