@@ -1,8 +1,8 @@
 # make lab     open the book in JupyterLab (make lab BOOK_LANG=zh-TW: the Chinese edition)
 # make test    everything CI checks: ruff, tests, every notebook run again and compared
-# make build   build what is out of date   (make build ARGS="03 --lang en")
+# make build   build what is out of date: chapters, exercise sheets, solutions   (make build ARGS="03 --lang en")
 # make check   is every notebook what its source says? Runs nothing
-# make lint    the book's own lints
+# make lint    the book's own lints, over chapters and sheets
 # make bench   the benchmarks; they write benchmarks/results/
 # make gpu     on a machine with CUDA: GPU tests and measurements, under five minutes
 # make freeze  write constraints.txt anew from what is installed
@@ -20,7 +20,7 @@ BIN := .venv/bin
 endif
 
 BOOK_LANG ?= en
-NOTEBOOKS := $(wildcard notebooks/en notebooks/zh-TW)
+NOTEBOOKS := $(wildcard $(foreach folder,notebooks exercises solutions,$(folder)/en $(folder)/zh-TW))
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 \
 	--nbval-sanitize-with=tests/book/sanitize.cfg
 PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt \
@@ -37,7 +37,7 @@ lab: .venv/.book
 	@test -d notebooks/$(BOOK_LANG) || { echo "BOOK_LANG is $(BOOK_LANG); the book is in en and zh-TW"; exit 1; }
 	@$(BIN)/python tools/reading_copy.py
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/jupyter lab --ServerApp.root_dir=. \
-		--LabApp.default_url=/lab/tree/reading/$(BOOK_LANG)/00-start.ipynb $(LAB_ARGS)
+		--LabApp.default_url=/lab/tree/reading/notebooks/$(BOOK_LANG)/00-start.ipynb $(LAB_ARGS)
 
 test: .venv/.dev
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """Build the book: python -m tools.build [SLUG…] [--lang en|zh-TW] [--check] [--force]
 
-Each chapter source becomes one executed notebook per language. What is up to date is skipped;
-a chapter that fails leaves the notebook built before it in place. With --check nothing runs:
+Each chapter source becomes one executed notebook per language, each exercise sheet two: the learner's
+and the solutions; and the manifest that the grader reads. What is up to date is skipped; a notebook that fails leaves the notebook built before it in place. With --check nothing runs:
 the committed notebooks are compared with the sources, outputs apart.
 """
 
@@ -20,7 +20,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tools import book, execute, showcase, stamps
 from tools.book import Book
-from tools.source import LANGUAGES, Source, SourceError
+from tools.editions import books
+from tools.source import LANGUAGES, SourceError
 
 
 @dataclass
@@ -39,18 +40,20 @@ def build(
     force: bool = False,
     console: Console | None = None,
 ) -> Report:
-    """Build what is out of date, going on after a failure. Raises ValueError on an unknown slug."""
+    """Build what is out of date, going on after a failure."""
     console, report, langs = console or Console(), Report(), tuple(langs)
     for path in the_book.sources(slugs):
         try:
-            source = Source.read(path)
+            source, companions = the_book.read(path), the_book.companions(path)
         except SourceError as error:
             console.print(f"[red]FAILED[/] {escape(str(error))}", soft_wrap=True)
             report.failed.append(path.stem)
             continue
-        inputs = stamps.input_digest(the_book.root, path)
+        for file, text in companions.items():
+            book.write_text(file, text)
+        inputs = stamps.input_digest(path, the_book.inputs())
         for lang in langs:
-            name = f"{path.stem} [{lang}]"
+            name = the_book.name(path.stem, lang)
             target, stamp = the_book.notebook(path.stem, lang), the_book.stamp(path.stem, lang)
             if not force and stamps.is_current(stamp, inputs, target):
                 report.skipped.append(name)
@@ -92,29 +95,30 @@ def _explain(console: Console, name: str, failure: execute.CellFailed) -> None:
     console.print(escape(failure.error), soft_wrap=True)
 
 
-def main(argv: list[str] | None = None, the_book: Book | None = None) -> int:
+def main(argv: list[str] | None = None, root: Path = book.ROOT) -> int:
     """The command line; returns the exit code."""
     details = (__doc__ or "").partition("\n\n")[2]
     parser = argparse.ArgumentParser(prog="python -m tools.build", description=details)
-    parser.add_argument("slugs", nargs="*", metavar="SLUG", help="chapters, e.g. 01 (default: all)")
+    parser.add_argument("slugs", nargs="*", metavar="SLUG", help="chapters and their sheets, e.g. 01 (default: all)")
     parser.add_argument("--lang", choices=LANGUAGES, help="one language only")
     parser.add_argument("--check", action="store_true", help="compare without running anything")
     parser.add_argument("--force", action="store_true", help="build what is up to date, too")
     options = parser.parse_args(argv)
-    the_book, console = the_book or Book(), Console()
+    the_books, console = books(root), Console()
     langs = (options.lang,) if options.lang else LANGUAGES
     try:
+        book.refuse_unknown(the_books, options.slugs)
         if options.check:
-            problems = the_book.stale(options.slugs, langs)
+            problems = [p for one in the_books for p in one.stale(options.slugs, langs)]
             for problem in problems:
                 console.print(escape(problem), soft_wrap=True)
             console.print("stale" if problems else "every notebook says what its source says")
             return 1 if problems else 0
-        report = build(the_book, options.slugs, langs, options.force, console)
+        reports = [build(one, options.slugs, langs, options.force, console) for one in the_books]
     except (SourceError, ValueError) as error:
         console.print(escape(str(error)), soft_wrap=True)
         return 1
-    built, skipped, failed = map(len, (report.built, report.skipped, report.failed))
+    built, skipped, failed = (sum(len(getattr(r, what)) for r in reports) for what in ("built", "skipped", "failed"))
     console.print(f"{built} built, {skipped} up to date, {failed} failed")
     return 1 if failed else 0
 

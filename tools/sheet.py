@@ -8,7 +8,8 @@ A sheet is a Source whose front matter has, per exercise, its facts:
 A cell with `exercise: ID` begins an exercise (both languages' prose cells carry it); the cells up to the next one belong to it.
 Roles are tags. Prose: none (the statement), `hint` (three per language), `follow-up` (first line the question, the rest the
 answer), `explanation` (solutions only). Code: `given` (runs before every answer), `starter`, `solution`, `public` (a function
-public(t); in no notebook), `check`, none (an example, in both notebooks).
+public(t); in no notebook), `check`, `explanation` (solutions only: the arithmetic behind the prose), none (an example, in both
+notebooks).
 """
 
 from collections.abc import Iterator

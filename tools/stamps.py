@@ -6,6 +6,7 @@ while both the inputs and the notebook on disk are byte for byte what they were.
 
 import hashlib
 import sys
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,15 +14,12 @@ BUILDER_MODULES = ("source.py", "book.py", "execute.py", "stamps.py", "showcase.
 OUTPUT_MAKERS = ("ipykernel", "matplotlib", "nbclient", "numpy", "torch")
 
 
-def input_digest(root: Path, source: Path) -> str:
-    """One digest of a chapter's source, the library it shows, the builder and the versions."""
-    library = (p for p in (root / "kvlib").rglob("*") if "__pycache__" not in p.parts)
-    builder = (Path(__file__).parent / name for name in BUILDER_MODULES)
-    files = [source, *sorted(p for p in library if p.is_file()), *builder]
+def input_digest(source: Path, inputs: Iterable[Path]) -> str:
+    """One digest of a source, of the files that its outputs depend on, and of the versions."""
     digest = hashlib.sha256(f"Python {sys.version_info[:2]}".encode())
     for package in OUTPUT_MAKERS:
         digest.update(f"{package}=={version(package)}\n".encode())
-    for file in files:
+    for file in (source, *inputs):
         digest.update(f"{file.name}\n{_digest(file)}\n".encode())
     return digest.hexdigest()
 

@@ -1,15 +1,21 @@
 """The real book: nothing that a lint finds, nothing stale."""
 
+from pathlib import PurePosixPath
+
 import pytest
 
-from tools.book import Book, read
-from tools.lint import NOTEBOOK_LINTS, lint_links, lint_page, lint_python_words, lint_source
-from tools.source import LANGUAGES, Source
+from tools.book import files
+from tools.editions import books
+from tools.lint import TALKING, lint_links, lint_notebook, lint_page, lint_python_twins, lint_source_file
+from tools.sheet import Sheet
+from tools.source import LANGUAGES
 
-BOOK = Book()
-SLUGS = [path.stem for path in BOOK.sources()]
-PAGES = sorted(BOOK.root.glob("*.md"))
-MODULES = sorted((BOOK.root / "kvlib").rglob("*.py"))
+BOOKS = CHAPTERS, STARTERS, SOLUTIONS = books()
+ROOT = CHAPTERS.root
+SOURCES = [(book, path) for book in (CHAPTERS, STARTERS) for path in book.sources()]
+NOTEBOOKS = [(book, path.stem, lang) for book in BOOKS for path in book.sources() for lang in LANGUAGES]
+PAGES = sorted(ROOT.glob("*.md"))
+MODULES = files(ROOT, *TALKING)
 
 
 def nothing(problems) -> None:
@@ -17,43 +23,49 @@ def nothing(problems) -> None:
 
 
 def relative(path) -> str:
-    return path.relative_to(BOOK.root).as_posix()
+    return path.relative_to(ROOT).as_posix()
 
 
-def test_the_book_has_chapters():
-    assert SLUGS, f"no chapter source in {BOOK.source}"
+every_source = pytest.mark.parametrize(("book", "path"), SOURCES, ids=[relative(path) for _, path in SOURCES])
+every_notebook = pytest.mark.parametrize(("book", "slug", "lang"), NOTEBOOKS, ids=[
+    str(PurePosixPath(book.target, lang, slug)) for book, slug, lang in NOTEBOOKS])  # fmt: skip
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-def test_source_is_clean(slug):
-    path = BOOK.root / BOOK.source / f"{slug}.md"
-    nothing(lint_source(Source.read(path), relative(path)))
+def test_the_book_has_chapters_and_sheets():
+    assert all(book.sources() for book in BOOKS)
 
 
-@pytest.mark.parametrize("lang", LANGUAGES)
-@pytest.mark.parametrize("slug", SLUGS)
-def test_notebook_says_what_its_source_says(slug, lang):
-    nothing(BOOK.stale([slug], [lang]))
+def test_every_sheet_belongs_to_a_chapter_and_no_two_exercises_share_an_id():
+    assert {path.stem for path in STARTERS.sources()} <= {path.stem for path in CHAPTERS.sources()}
+    ids = [exercise.id for path in STARTERS.sources() for exercise in Sheet.read(path).exercises]
+    assert sorted(set(ids)) == sorted(ids)
 
 
-@pytest.mark.parametrize("lang", LANGUAGES)
-@pytest.mark.parametrize("slug", SLUGS)
-def test_notebook_is_clean(slug, lang):
-    path = BOOK.notebook(slug, lang)
-    nb = read(path)
-    found = [problem for lint in NOTEBOOK_LINTS for problem in lint(nb, relative(path))]
-    nothing(found + lint_links(path, relative(path)))
+@every_source
+def test_source_is_clean(book, path):
+    nothing(lint_source_file(book, path))
 
 
-def test_no_notebook_has_lost_its_source():
-    nothing(BOOK.orphans())
+@every_notebook
+def test_notebook_says_what_its_source_says(book, slug, lang):
+    nothing(book.stale([slug], [lang]))
+
+
+@every_notebook
+def test_notebook_is_clean(book, slug, lang):
+    nothing(lint_notebook(book, book.notebook(slug, lang)))
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=[book.target for book in BOOKS])
+def test_nothing_built_has_lost_its_source(book):
+    nothing(book.orphans())
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_page_is_clean(page):
-    nothing(lint_links(page, page.name) + lint_page(BOOK, page))
+    nothing(lint_links(page, page.name) + lint_page(CHAPTERS, page))
 
 
 @pytest.mark.parametrize("module", MODULES, ids=relative)
-def test_chinese_in_the_library_is_taiwans(module):
-    nothing(lint_python_words(module.read_text(encoding="utf-8"), relative(module)))
+def test_what_a_module_says_is_taiwans_and_the_same_in_both_languages(module):
+    nothing(lint_python_twins(module.read_text(encoding="utf-8"), relative(module)))

@@ -8,7 +8,7 @@ import sys
 import pytest
 from nbformat import v4
 
-from tools import book, execute, stamps
+from tools import book, editions, execute, stamps
 from tools.book import Book, first_difference
 from tools.build import build, main
 from tools.source import Source
@@ -83,7 +83,8 @@ def test_build_runs_again_after(toy, executions, change):
 def test_everything_the_builder_imports_is_in_its_digest():
     code = "import sys, tools.build; print(*(m for m in sys.modules if m.startswith('tools.')))"
     run = subprocess.run([sys.executable, "-c", code], cwd=book.ROOT, capture_output=True, text=True, check=True)
-    assert {f"{m.removeprefix('tools.')}.py" for m in run.stdout.split()} == set(stamps.BUILDER_MODULES)
+    modules = {f"{m.removeprefix('tools.')}.py" for m in run.stdout.split()}
+    assert modules == {*stamps.BUILDER_MODULES, *editions.BUILDER_MODULES}
 
 
 def test_build_leaves_other_chapters_alone(toy, source, executions):
@@ -99,7 +100,7 @@ def test_build_leaves_other_chapters_alone(toy, source, executions):
 def test_failing_cell_is_reported_and_the_old_notebook_kept(toy, source, capsys):
     before = toy.notebook(SLUG, "en").read_bytes()
     edit(source, "2 * 128\n```", '{}["no such key"]\n```')
-    assert main([SLUG, "--lang", "en"], toy) == 1
+    assert main([SLUG, "--lang", "en"], toy.root) == 1
     said = capsys.readouterr().out
     assert "FAILED 01-toy [en], code cell 4 of 4" in said
     assert '| {}["no such key"]' in said
@@ -111,14 +112,14 @@ def test_failing_cell_is_reported_and_the_old_notebook_kept(toy, source, capsys)
 def test_refused_source_is_reported_and_the_old_notebook_kept(toy, source, capsys):
     before = toy.notebook(SLUG, "en").read_bytes()
     edit(source, '{"lang": "en"}', "")
-    assert main([], toy) == 1
+    assert main([], toy.root) == 1
     assert "prose with no language" in capsys.readouterr().out
     assert toy.notebook(SLUG, "en").read_bytes() == before
 
 
 def test_unknown_chapter_is_named_with_the_known_ones(toy, capsys):
-    assert main(["07"], toy) == 1
-    assert "no chapter '07' in notebooks/src; there are: 01-toy" in capsys.readouterr().out
+    assert main(["07"], toy.root) == 1
+    assert "no chapter or sheet '07'; there are: 01-toy" in capsys.readouterr().out
 
 
 def test_notebook_holds_one_language_and_shared_code(built_once):
@@ -158,7 +159,7 @@ def test_the_readme_figure_is_the_chapters(toy, capsys):
     picture = toy.root / "assets" / f"{SLUG}.en.png"
     assert picture.read_bytes() == base64.b64decode("iVBORw0KGgo=")
     picture.write_bytes(b"another")
-    assert main(["--check"], toy) == 1
+    assert main(["--check"], toy.root) == 1
     assert f"assets/{SLUG}.en.png is not the figure" in " ".join(capsys.readouterr().out.split())
 
 
@@ -207,7 +208,7 @@ def test_streams_written_in_pieces_are_kept_as_one(tmp_path):
 
 def test_check_passes_on_a_fresh_book_without_stamps_or_runs(toy, executions, capsys):
     shutil.rmtree(toy.root / ".build")
-    assert main(["--check"], toy) == 0
+    assert main(["--check"], toy.root) == 0
     assert executions == []
 
 
@@ -238,7 +239,7 @@ STALE = {
 @pytest.mark.parametrize(("change", "message"), STALE.items(), ids=[c.__name__ for c in STALE])
 def test_check_names_what_is_stale(toy, capsys, change, message):
     change(toy)
-    assert main(["--check"], toy) == 1
+    assert main(["--check"], toy.root) == 1
     assert message in capsys.readouterr().out
 
 

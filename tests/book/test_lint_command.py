@@ -12,7 +12,7 @@ def edit(path, old, new):
 
 
 def test_a_clean_book_passes(toy, capsys):
-    assert main(toy) == 0
+    assert main(toy.root) == 0
     assert capsys.readouterr().out == "0 problems\n"
 
 
@@ -71,5 +71,5 @@ BREAKS = {
 @pytest.mark.parametrize(("change", "message"), BREAKS.items(), ids=[c.__name__ for c in BREAKS])
 def test_it_reports_and_fails(toy, capsys, change, message):
     change(toy)
-    assert main(toy) == 1
+    assert main(toy.root) == 1
     assert message in capsys.readouterr().out

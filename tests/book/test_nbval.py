@@ -19,11 +19,26 @@ def test_nbval_fails_on_a_changed_number_and_only_there(toy: Book):
     assert "in all 1.25 GiB" in text
     changed.write_text(text.replace("in all 1.25 GiB", "in all 1.26 GiB"), encoding="utf-8")
 
-    options = ["--nbval", "--nbval-current-env", f"--nbval-sanitize-with={SANITIZE}", "-rA"]
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(good.parent)]
-    run = subprocess.run(command, cwd=toy.root, capture_output=True, encoding="utf-8", check=False)
+    run = nbval(toy.root, str(good.parent))
     assert re.search(r"^=+ 1 failed, 7 passed", run.stdout, re.MULTILINE), run.stdout
     assert re.search(r"^FAILED .*02-changed\.ipynb::Cell 1\b", run.stdout, re.MULTILINE)
+
+
+def test_nbval_passes_sheets_and_their_solutions_and_fails_on_another_verdict(sheets: Path):
+    changed = sheets / "solutions" / "en" / "01-toy.ipynb"
+    text = changed.read_text(encoding="utf-8")
+    assert text.count("public checks passed") == 2
+    changed.write_text(text.replace("public checks passed", "a public check failed", 1), encoding="utf-8")
+
+    run = nbval(sheets, "exercises", "solutions")
+    assert re.search(r"^=+ 1 failed, \d+ passed", run.stdout, re.MULTILINE), run.stdout
+    assert re.search(r"^FAILED solutions/en/01-toy\.ipynb::Cell 4\b", run.stdout, re.MULTILINE)
+
+
+def nbval(root: Path, *folders: str) -> subprocess.CompletedProcess[str]:
+    options = ["--nbval", "--nbval-current-env", f"--nbval-sanitize-with={SANITIZE}", "-rA"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *folders]
+    return subprocess.run(command, cwd=root, capture_output=True, encoding="utf-8", check=False)
 
 
 def test_sanitizer_is_ascii_and_touches_no_number():

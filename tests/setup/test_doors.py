@@ -66,20 +66,21 @@ def test_make_installs_the_versions_of_ci(checkout):
 
 @needs_make
 def test_make_lab_opens_the_start_page_of_the_language(checkout):
-    assert "/lab/tree/reading/en/00-start.ipynb" in make(checkout, "-n", "lab").stdout
+    assert "/lab/tree/reading/notebooks/en/00-start.ipynb" in make(checkout, "-n", "lab").stdout
     chinese = make(checkout, "-n", "lab", "BOOK_LANG=zh-TW").stdout
-    assert "/lab/tree/reading/zh-TW/00-start.ipynb" in chinese
+    assert "/lab/tree/reading/notebooks/zh-TW/00-start.ipynb" in chinese
 
 
 @needs_make
 def test_make_test_runs_every_notebook_strictly_and_ends_with_pytest(checkout):
-    for lang in ("en", "zh-TW"):
-        (checkout / "notebooks" / lang).mkdir(parents=True)
+    folders = [f"{kind}/{lang}" for kind in ("notebooks", "exercises", "solutions") for lang in ("en", "zh-TW")]
+    for folder in folders:
+        (checkout / folder).mkdir(parents=True)
     last = make(checkout, "-n", "test").stdout.replace("\\\n", " ").strip().splitlines()[-1]
     assert "-m pytest" in last
     assert "--nbval " in last
     assert "--nbval-sanitize-with=tests/book/sanitize.cfg" in last
-    assert "tests notebooks/en notebooks/zh-TW" in last
+    assert f"tests {' '.join(folders)}" in last
 
 
 @needs_make

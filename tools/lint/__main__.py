@@ -1,16 +1,17 @@
 """python -m tools.lint: print every problem of the book; exit 1 if there is one."""
 
 import sys
+from pathlib import Path
 
-from tools.book import Book
+from tools.book import ROOT
 from tools.lint import lint_book
 from tools.source import SourceError
 
 
-def main(book: Book | None = None) -> int:
-    """Print the problems of a book; returns the exit code."""
+def main(root: Path = ROOT) -> int:
+    """Print the problems of the books under a root; returns the exit code."""
     try:
-        problems = lint_book(book or Book())
+        problems = lint_book(root)
     except SourceError as error:
         print(error)
         return 1

@@ -21,6 +21,14 @@ _DIRECTIVE = re.compile(r"^\s*(:{3,}\S*|`{3,}\{\S*)|(\{[a-z][a-z:-]*\})`", re.MU
 
 def lint_anatomy(source: Source, name: str) -> list[Problem]:
     """One title, the common sections in order (chapters from 01 on), no MyST directives."""
+    problems = lint_directives(source, name)
+    for lang in LANGUAGES:
+        problems += [Problem(f"{name} ({lang})", message) for message in _skeleton(source, lang)]
+    return problems
+
+
+def lint_directives(source: Source, name: str) -> list[Problem]:
+    """Prose that only MyST understands."""
     problems = []
     for cell in source.cells:
         if cell.kind == "markdown" and (directive := _DIRECTIVE.search(cell.text)):
@@ -29,18 +37,25 @@ def lint_anatomy(source: Source, name: str) -> list[Problem]:
                 f"MyST directive {given}: Jupyter shows it raw; use plain Markdown or <details>"
             )
             problems.append(Problem(f"{name}:{cell.line} ({cell.lang})", message))
-    for lang in LANGUAGES:
-        problems += [Problem(f"{name} ({lang})", message) for message in _skeleton(source, lang)]
     return problems
 
 
+def headings_of(source: Source, lang: str) -> list[tuple[int, str]]:
+    """(level, text) of every heading in one language."""
+    return [heading for cell in source.cells if cell.lang == lang for heading in parse(cell.text).headings]
+
+
+def title_problem(headings: list[tuple[int, str]]) -> str | None:
+    """What is wrong with the title, or None."""
+    n_titles = sum(level == 1 for level, _ in headings)
+    if n_titles != 1 or headings[0][0] != 1:
+        return f"has {n_titles} titles (# …); it needs one, before every other heading"
+    return None
+
+
 def _skeleton(source: Source, lang: str) -> list[str]:
-    prose = [parse(cell.text) for cell in source.cells if cell.lang == lang]
-    headings = [heading for part in prose for heading in part.headings]
-    titles = [text for level, text in headings if level == 1]
-    messages = []
-    if len(titles) != 1 or headings[0][0] != 1:
-        messages.append(f"has {len(titles)} titles (# …); it needs one, before every other heading")
+    headings = headings_of(source, lang)
+    messages = [problem] if (problem := title_problem(headings)) else []
     if source.slug.startswith("00"):
         return messages
     sections = [text for level, text in headings if level == 2]

@@ -7,10 +7,13 @@ import unicodedata
 from tools.lint.problem import Problem
 from tools.lint.python import has_han, prints, syntax_error, trailing_semicolons, translations
 from tools.lint.quantities import stated
+from tools.sheet import role_of
 from tools.source import HIDDEN, Cell, Source
 
 MAX_LINES, MEDIAN_LINES, MAX_COLUMNS = 10, 5, 80
 MAX_COLUMNS_FOLDED = 100  # of a figure(…) call, which readers do not see
+MAX_COLUMNS_PUBLIC = 120  # of public checks, which are in no notebook
+MAX_LINES_BY_ROLE = {"given": 40, "starter": 40, "solution": 60, "public": 40}  # an answer is one cell, whole
 _SILENCED = re.compile(
     r"nbval-skip|(?:nbval-)?raises-exception|\b(?:NBVAL|PYTEST_VALIDATE)_[A-Z_]+"
 )
@@ -21,7 +24,7 @@ def lint_code(source: Source, name: str) -> list[Problem]:
     cells = [cell for cell in source.cells if cell.kind == "code"]
     problems = []
     for cell in cells:
-        problems += [Problem(f"{name}:{cell.line} (code)", message) for message in _messages(cell)]
+        problems += [Problem(f"{name}:{cell.line} (code)", message) for message in _messages(cell, MAX_LINES)]
     median = statistics.median([_length(cell) for cell in cells if HIDDEN not in cell.tags])
     if median > MEDIAN_LINES:
         message = f"the median code cell has {median:g} lines, allowed {MEDIAN_LINES}; split the long ones"
@@ -29,7 +32,14 @@ def lint_code(source: Source, name: str) -> list[Problem]:
     return problems
 
 
-def _messages(cell: Cell) -> list[str]:
+def lint_sheet_code(source: Source, name: str) -> list[Problem]:
+    """The same for the cells of a sheet, where what is an answer, or stands around one, may be longer."""
+    cells = [cell for cell in source.cells if cell.kind == "code"]
+    return [Problem(f"{name}:{cell.line} (code)", message)
+            for cell in cells for message in _messages(cell, MAX_LINES_BY_ROLE.get(role_of(cell), MAX_LINES))]  # fmt: skip
+
+
+def _messages(cell: Cell, max_lines: int) -> list[str]:
     messages = []
     if error := syntax_error(cell.text):
         messages.append(f"not Python: {error}")
@@ -42,11 +52,11 @@ def _messages(cell: Cell) -> list[str]:
             messages.append(
                 f"tagged {HIDDEN} its source is folded away, so it holds one figure(…) call and nothing else"
             )
-    elif (length := _length(cell)) > MAX_LINES:
+    elif (length := _length(cell)) > max_lines:
         messages.append(
-            f"{length} lines, allowed {MAX_LINES}; split the cell, or move code to kvlib"
+            f"{length} lines, allowed {max_lines}; split the cell, or move code to kvlib"
         )
-    allowed = MAX_COLUMNS_FOLDED if HIDDEN in cell.tags else MAX_COLUMNS
+    allowed = MAX_COLUMNS_FOLDED if HIDDEN in cell.tags else MAX_COLUMNS_PUBLIC if "public" in cell.tags else MAX_COLUMNS
     for line in cell.text.splitlines():
         if (width := _columns(line)) > allowed:
             messages.append(

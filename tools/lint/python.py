@@ -51,6 +51,22 @@ def translations(code: str) -> Iterator[tuple[str, str]]:
         yield chinese, english
 
 
+def twin_texts(code: str) -> Iterator[tuple[int, str, str]]:
+    """(line, Chinese, English) of whatever is written in both: T(…), zh=… with en=…, {"zh-TW": …, "en": …}."""
+    for node in _nodes(code):
+        pair: dict[object, ast.expr] = {}
+        if isinstance(node, ast.Call):
+            pair = {keyword.arg: keyword.value for keyword in node.keywords}
+            if getattr(node.func, "id", None) == "T" and len(node.args) == 2:
+                pair = dict(zip(("zh", "en"), node.args, strict=True))
+        elif isinstance(node, ast.Dict):
+            keys = (key.value if isinstance(key, ast.Constant) else None for key in node.keys)
+            pair = {"zh" if key == "zh-TW" else key: value for key, value in zip(keys, node.values, strict=True)}
+        if {"zh", "en"} <= pair.keys():
+            chinese, english = ("{}".join(_literals(pair[lang])) for lang in ("zh", "en"))
+            yield node.lineno, chinese, english
+
+
 def shown_literals(code: str, lang: str) -> list[str]:
     """What is typed to be read in one language: into ``T(…)``, and as ``alt=`` or ``caption=``."""
     position = 0 if lang == "zh-TW" else 1

@@ -71,7 +71,10 @@ ALLOWED = {  # phrase: reason
 }
 
 SIMPLIFIED_IN_BIG5 = "网体与机价优儿党厂听坏异怀惊扰据极构洁种胜荐触适"  # other characters, of no use here
-NOT_IN_BIG5: dict[str, str] = {}  # traditional all the same: reason
+NOT_IN_BIG5 = {  # traditional all the same: reason
+    "\u3400": "the first of a block, as regular expressions name it",
+    "\u9fff": "the last of a block, as regular expressions name it",
+}
 
 
 def banned_words(text: str) -> list[tuple[str, str]]:
