@@ -18,7 +18,7 @@ from kvlib.errors import SpecError
 MAX_BYTES = 20_000_000
 MAX_CELLS = 2_000
 MAX_DEPTH = 64
-MAX_CODE = 2_000_000  # characters of all code cells
+MAX_CODE = 500_000  # characters of all code cells
 MAX_CELL = 200_000  # characters of one cell's source
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)

@@ -6,14 +6,16 @@ below it. The statements keep the notebook's order.
 """
 
 import ast
+import bisect
 import builtins
 import symtable
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kvgrade.cells import Cell
 
-OURS = ("kvgrade",)  # an answer's process does not have it; a call of check() beside an answer is dropped
+OURS = ("kvgrade", "kvlib")  # an answer's process has neither; a line beside the answer that looks with them is dropped
 Place = tuple[tuple[int, int], int]  # a cell's key, and the statement in it from 1
 
 TOO_MUCH = (SyntaxError, ValueError, RecursionError, MemoryError)  # what a parser may answer to hostile text
@@ -38,18 +40,17 @@ class Statement:
     @property
     def defines(self) -> bool:
         """Whether it may be taken along for another cell's sake."""
-        return isinstance(self.node, _DEFINITIONS) and not self.is_ours and not self.is_future
+        return isinstance(self.node, _DEFINITIONS) and not self.imports("kvgrade") and not self.is_future
 
     @property
     def is_future(self) -> bool:
         return isinstance(self.node, ast.ImportFrom) and self.node.module == "__future__"
 
-    @property
-    def is_ours(self) -> bool:
-        """An import of the grader."""
+    def imports(self, *packages: str) -> bool:
+        """Whether it imports from these packages alone."""
         if isinstance(self.node, ast.Import):
-            return all(alias.name.partition(".")[0] in OURS for alias in self.node.names)
-        return isinstance(self.node, ast.ImportFrom) and (self.node.module or "").partition(".")[0] in OURS
+            return all(alias.name.partition(".")[0] in packages for alias in self.node.names)
+        return isinstance(self.node, ast.ImportFrom) and (self.node.module or "").partition(".")[0] in packages
 
     @property
     def is_star(self) -> bool:
@@ -65,57 +66,87 @@ def statements(cell: Cell) -> list[Statement] | None:
         return None
 
 
-def with_needs(cell: Cell, others: Iterable[Statement], given: str = "") -> tuple[str, list[str]]:
-    """The text of an answer's cell with what it needs of other cells' statements; and the lines of it that were dropped.
+class Definitions:
+    """Every statement of a file, ready to be looked up by the names that it binds. Invariant: a lookup takes no walk over the file,
+    so that a file of many lines costs what its lines cost and no more."""
 
-    Names that `given` defines are there already.
-    """
-    own = statements(cell)
-    if own is None:
-        return cell.text, []
-    everything = sorted((s for s in others if s.place[0] != cell.key), key=lambda s: s.place)
-    graders = {name for s in (*own, *everything) if s.is_ours for name in s.binds}
-    gone = [s for s in own if s.is_ours or (isinstance(s.node, ast.Expr) and s.reads & graders)]
-    futures = {s.text: None for s in (*everything, *own) if s.is_future}
-    text = _without(cell.text, own, [*gone, *(s for s in own if s.is_future)])
-    kept = [s for s in own if s not in gone and not s.is_future]
-    above, below = _closure(cell.key, kept, [s for s in everything if s.defines], _bound(given))
-    parts = [*futures, *(s.text for s in above), text, *(s.text for s in below)]
-    return "\n".join(part.strip("\n") for part in parts) + "\n", [s.text for s in gone]
+    def __init__(self, every: Iterable[Statement]) -> None:
+        self._every = sorted(every, key=lambda s: s.place)
+        self._ours = _ours(self._every)
+        self._futures = dict.fromkeys(s.text for s in self._every if s.is_future)
+        self._stars = [s for s in self._every if s.is_star and s.defines]
+        self._by_name: dict[str, tuple[list[Place], list[Statement]]] = {}
+        for s in self._every:
+            for name in s.binds if s.defines else ():
+                places, found = self._by_name.setdefault(name, ([], []))
+                places.append(s.place)
+                found.append(s)
+
+    def with_needs(self, cell: Cell, own: list[Statement] | None, given: str = "") -> tuple[str, list[str]]:
+        """The text of an answer's cell with what it needs of other cells; and the lines of it that were dropped.
+
+        `own`: the cell's statements, of this file. Names that `given` defines are there already.
+        """
+        if own is None:
+            return cell.text, []
+        gone = [s for s in own if s.imports("kvgrade") or (isinstance(s.node, ast.Expr) and s.reads & self._ours)]
+        left_out = {s.place for s in gone} | {s.place for s in own if s.is_future}
+        text = _without(cell.text, own, [s for s in own if s.place in left_out])
+        above, below = self._closure(cell.key, [s for s in own if s.place not in left_out], _bound(given))
+        parts = [*self._futures, *(s.text for s in above), text, *(s.text for s in below)]
+        return "\n".join(part.strip("\n") for part in parts) + "\n", [s.text for s in gone]
+
+    def _closure(self, key: tuple[int, int], own: list[Statement], given: frozenset[str]
+                 ) -> tuple[list[Statement], list[Statement]]:  # fmt: skip
+        """What the answer in the cell `key` needs: the part above it and the part below it."""
+        answer = (key, 0)
+        whole_cell = frozenset(name for s in own for name in s.binds)
+        bound = set(given)
+        wanted: list[tuple[str, Place]] = []  # a name, and the place above which it is looked for
+        for s in own:
+            wanted += [(name, answer) for name in (s.now - bound) | (s.reads - s.now - whole_cell - given)]
+            bound |= s.binds
+        seen = set(wanted)
+        taken: dict[Place, Statement] = {}
+        while wanted:
+            for s in self._definition(*wanted.pop(), key):
+                if s.place in taken:
+                    continue
+                taken[s.place] = s
+                for other in s.reads - given:
+                    want = (other, s.place if other in s.binds else answer)
+                    if want not in seen:
+                        seen.add(want)
+                        wanted.append(want)
+        ordered = [taken[place] for place in sorted(taken)]
+        return [s for s in ordered if s.place < answer], [s for s in ordered if s.place > answer]
+
+    def _definition(self, name: str, place: Place, key: tuple[int, int]) -> list[Statement]:
+        places, found = self._by_name.get(name, ([], []))
+        above = bisect.bisect_left(places, place) - 1
+        if above >= 0 and places[above][0] == key:
+            above = bisect.bisect_left(places, (key, 0)) - 1
+        if above >= 0:
+            return [found[above]]
+        below = bisect.bisect_right(places, (key, sys.maxsize))
+        if place == (key, 0) and below < len(found):
+            return [found[below]]
+        return [] if hasattr(builtins, name) else self._stars
 
 
-def _closure(key: tuple[int, int], own: list[Statement], defined: list[Statement], given: frozenset[str]
-             ) -> tuple[list[Statement], list[Statement]]:  # fmt: skip
-    """What of `defined` the answer in the cell `key` needs: the part above it and the part below it."""
-    answer = (key, 0)
-    whole_cell = frozenset(name for s in own for name in s.binds)
-    bound = given
-    wanted: list[tuple[str, Place]] = []  # a name, and the place above which it is looked for
-    for s in own:
-        wanted += [(name, answer) for name in (s.now - bound) | (s.reads - s.now - whole_cell - given)]
-        bound |= s.binds
-    seen = set(wanted)
-    taken: dict[Place, Statement] = {}
-    while wanted:
-        name, place = wanted.pop()
-        for s in _definition(name, place, answer, defined):
-            taken[s.place] = s
-            for other in s.reads - given:
-                want = (other, s.place if other in s.binds else answer)
-                if want not in seen:
-                    seen.add(want)
-                    wanted.append(want)
-    ordered = [taken[place] for place in sorted(taken)]
-    return [s for s in ordered if s.place < answer], [s for s in ordered if s.place > answer]
-
-
-def _definition(name: str, place: Place, answer: Place, defined: list[Statement]) -> list[Statement]:
-    found = [s for s in defined if name in s.binds]
-    if above := [s for s in found if s.place < place]:
-        return above[-1:]
-    if place == answer and (below := [s for s in found if s.place > answer]):
-        return below[:1]
-    return [] if hasattr(builtins, name) else [s for s in defined if s.is_star]
+def _ours(every: list[Statement]) -> set[str]:
+    """Names that come from our packages, and those assigned from such names."""
+    readers: dict[str, list[Statement]] = {}
+    for s in every:
+        for name in s.now if isinstance(s.node, ast.Assign | ast.AnnAssign) else ():
+            readers.setdefault(name, []).append(s)
+    found, todo = set(), [name for s in every if s.imports(*OURS) for name in s.binds]
+    while todo:
+        name = todo.pop()
+        if name not in found:
+            found.add(name)
+            todo += [bound for s in readers.get(name, ()) for bound in s.binds]
+    return found
 
 
 def _statement(cell: Cell, position: int, node: ast.stmt) -> Statement:

@@ -19,7 +19,7 @@ from kvgrade.cells import Cell, Unreadable, read_cells
 from kvgrade.exercises import Exercise
 from kvgrade.grading import Message
 from kvgrade.magics import cell_magic, without_magics
-from kvgrade.needs import TOO_MUCH, Statement, statements, with_needs
+from kvgrade.needs import TOO_MUCH, Definitions, Statement, statements
 
 __all__ = ["Answer", "Submission", "Unreadable", "is_starter", "read_submission"]
 
@@ -79,12 +79,12 @@ def read_submission(path: Path, exercises: Mapping[str, Exercise] | None = None)
             problems.append(Message("answer-unknown", {"exercise": id, "cell": cell.number}))
             if not exercises and _role(cell) == "answer":
                 chosen[id] = _Candidate(cell, METADATA, True, False)
-    every = [s for cell in code for s in parsed[cell.key] or ()]
+    definitions = Definitions(s for body in parsed.values() for s in body or ())
     answers = {}
     for id, candidate in chosen.items():
         cell = candidate.cell
         given = exercises[id].given if id in exercises else ""
-        source, dropped = with_needs(cell, every, given)
+        source, dropped = definitions.with_needs(cell, parsed[cell.key], given)
         problems += [Message("check-dropped", {"cell": cell.number, "line": line[:200]}) for line in dropped]
         answers[id] = Answer(id, source, cell.text, candidate.found, cell.number)
     sheet = _sheet(Path(path), cells, answers, exercises)

@@ -69,10 +69,11 @@ def rows(sheet: Sheet, source: Exercise, seeds: Iterable[str] = SEEDS) -> Iterat
     total = sum(p.points for p in props)
     assert total == exercise.points, f"{source.id}: properties give {total} points, the front matter says {exercise.points}"
     wrong = mutants(source.id)
-    assert len({m.name for m in wrong}) >= MIN_MUTANTS, f"{source.id} has {len(wrong)} mutants; expected {MIN_MUTANTS} or more"
+    assert len({m.name for m in wrong}) == len(wrong) >= MIN_MUTANTS, f"{source.id}: {len(wrong)} mutants; {MIN_MUTANTS} or more, by name"
     solution = source.code("solution")
     codes = {"solution": solution, "starter": source.code("starter"), **{m.name: m.of(solution) for m in wrong}}
     for name, code in codes.items():
+        compile(code, f"{source.id}: {name}", "exec")  # wrong for its reason, not for its syntax
         results = tuple(grade(exercise, props, partial(local, code, exercise.given), seed, name_variants=False)
                         for seed in seeds)  # fmt: skip
         yield Row(source.id, name, results)

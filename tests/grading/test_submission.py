@@ -209,6 +209,14 @@ def test_a_call_of_check_beside_the_answer_is_dropped(read):
     assert ids(submission)[0] == "check-dropped"
 
 
+def test_a_look_with_kvlib_beside_the_answer_is_dropped_and_use_in_it_is_not(read):
+    setup = code("from kvlib import load_spec\nspec = load_spec('x')\nn = spec.n_layers")
+    submission = read(setup, answer("double", RIGHT["double"] + "print(double(n))"))
+    assert names_of(submission.answers["double"].source) == ["double"]
+    submission = read(setup, answer("double", "def double(x):\n    return n * x"))
+    assert "from kvlib import load_spec" in submission.answers["double"].source
+
+
 def test_a_syntax_error_elsewhere_hurts_nobody(read):
     submission = read(code("def broken(:\n"), code("K = 2"), *toy.solved(double="def double(x):\n    return K * x"))
     assert names_of(submission.answers["double"].source) == ["K", "double"]

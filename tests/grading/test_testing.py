@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from kvgrade.session import local
+from kvgrade.session import AnswerRaised, local
 from kvgrade.testing import Failed, Kept, Trial, prop, properties
 
 SOURCE = """
@@ -129,13 +129,17 @@ def test_raises_wants_an_error_of_the_named_class():
     assert message(lambda: t.raises("ValueError", lambda: t.answer(1), **words)) == "no-error"
 
 
+def test_what_is_not_written_yet_passes_for_no_error():
+    t = Trial(local("def f():\n    raise NotImplementedError"), "f", "s")
+    with pytest.raises(AnswerRaised, match="NotImplementedError"):
+        t.raises("RuntimeError", t.answer, zh="當…時", en="when …")
+
+
 def test_lines_are_counted_and_capped():
     t = trial("loops")
     value, work = t.answer.counted(10, lines=1000)
     assert value == 45
     assert 20 <= work.lines <= 30
-    from kvgrade.session import AnswerRaised
-
     with pytest.raises(AnswerRaised, match="TooMuchWork"):
         t.answer.counted(10**9, lines=1000)
 
