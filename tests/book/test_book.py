@@ -4,7 +4,8 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from tools.book import files
+from kvgrade.messages import say
+from tools.book import files, read
 from tools.editions import books
 from tools.lint import TALKING, lint_links, lint_notebook, lint_page, lint_python_twins, lint_source_file
 from tools.sheet import Sheet
@@ -69,3 +70,18 @@ def test_page_is_clean(page):
 @pytest.mark.parametrize("module", MODULES, ids=relative)
 def test_what_a_module_says_is_taiwans_and_the_same_in_both_languages(module):
     nothing(lint_python_twins(module.read_text(encoding="utf-8"), relative(module)))
+
+
+@pytest.mark.parametrize(("book", "says"), [(STARTERS, "public-not-attempted"), (SOLUTIONS, "public-passed")],
+                         ids=["starters", "solutions"])  # fmt: skip
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_every_check_cell_says_what_it_must(book, lang, says):
+    """Starters say "not attempted", our own solutions pass; a check of ours that is wrong would show here."""
+    for path in book.sources():
+        sheet = Sheet.read(path)
+        cells = [c for c in read(book.notebook(path.stem, lang)).cells if c.metadata.get("kvgrade", {}).get("role") == "check"]
+        assert [c.metadata.kvgrade.exercise for c in cells] == [e.id for e in sheet.exercises]
+        for cell, exercise in zip(cells, sheet.exercises, strict=True):
+            command = f"kvgrade check {book.target}/{lang}/{path.stem}.ipynb"
+            known = {"id": exercise.id, **exercise.facts, "command": command}
+            assert cell.outputs[0].text.rstrip("\n") == say(says, known, lang)

@@ -96,8 +96,8 @@ REFUSED = {
         "unknown metadata number",
     ),
     "cell swallowed by HTML": (
-        "</details>\n\n## Key",
-        '</details>\n+++ {"lang": "en"}\n\n## Key',
+        "</details>\n\n## Exercises",
+        '</details>\n+++ {"lang": "en"}\n\n## Exercises',
         "empty line",
     ),
     "no parameters cell": (":tags: [parameters]", "", "tagged `parameters`"),

@@ -10,11 +10,12 @@ SECTIONS = {
     "en": (
         "Learning objectives",
         "Self-check",
+        "Exercises",
         "Key takeaways",
         "Interview follow-ups",
         "Further reading",
     ),
-    "zh-TW": ("學習目標", "自我檢查", "重點整理", "面試追問", "延伸閱讀"),
+    "zh-TW": ("學習目標", "自我檢查", "練習", "重點整理", "面試追問", "延伸閱讀"),
 }
 _DIRECTIVE = re.compile(r"^\s*(:{3,}\S*|`{3,}\{\S*)|(\{[a-z][a-z:-]*\})`", re.MULTILINE)
 
