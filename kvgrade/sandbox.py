@@ -17,7 +17,7 @@ from pathlib import Path
 
 import torch
 
-from kvgrade.worker import linux, walls
+from kvgrade.worker import filters, walls
 from kvlib.errors import SpecError
 
 KINDS = ("bubblewrap", "namespaces", "container", "none")
@@ -168,7 +168,7 @@ def describe(level: int, kind: str) -> dict[str, str]:
         name = {"bubblewrap": "bubblewrap", "namespaces": "Linux namespaces"}[kind]
         return {"zh-TW": f"第 2 級：獨立行程加上沙箱（{name}）：看不到其他檔案、網路與行程",
                 "en": f"level 2: a process of its own in a sandbox ({name}): no other files, network or processes"}  # fmt: skip
-    if linux.landlock_version():
+    if filters.landlock_version():
         return {"zh-TW": "第 1 級：獨立行程，以 Landlock 擋下其他檔案；沒有沙箱",
                 "en": "level 1: a process of its own, other files closed by Landlock; no sandbox"}  # fmt: skip
     return {"zh-TW": "第 1 級：獨立行程；答案仍可能讀取你的檔案、使用網路，請只評你信得過的人",

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from typing import Any
 
-from kvgrade.worker import linux
+from kvgrade.worker import filters, linux
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "USER": "student", "LOGNAME": "student", "TRITON_INTERPRET": "1",
                **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")}}  # fmt: skip
@@ -27,10 +27,12 @@ def confine(order: dict[str, Any], scratch: str, now: dict[str, int]) -> None:
         linux.become(order["uid"], order.get("keep") or ())
     if order.get("readable"):
         devices = ("/dev/null", "/dev/zero", "/dev/full")
-        linux.landlock([*order["readable"], "/dev/urandom", "/dev/random", "/proc"], [scratch, *devices])
+        filters.landlock([*order["readable"], "/dev/urandom", "/dev/random", "/proc"], [scratch, *devices])
     if sys.platform == "linux":
         linux.no_new_privileges()
         linux.dumpable(False)
+        if filters.can_seccomp():
+            filters.seccomp()
 
 
 def only_file(sock: socket.socket) -> socket.socket:
