@@ -28,6 +28,11 @@ from kvgrade.worker.work import Work
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 4e-3}
 
 
+def seed_of(seed: str, exercise: str, prop: str) -> str:
+    """The seed of one property: each has its own, so adding one moves no other's questions."""
+    return f"{seed}/{exercise}/{prop}"
+
+
 class Failed(Exception):
     """A property does not hold. `id`: a message of the catalogue; `fields`: what it is filled with; `value`: what was
     compared, and `check`: the how-manieth comparison it was, for naming a wrong variant."""

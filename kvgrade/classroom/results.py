@@ -22,7 +22,8 @@ from kvgrade.grading import PASSED, Message, Outcome, Result
 from kvgrade.testing import Property
 
 _HERE = Path(__file__).resolve().parent
-PARTS = ("cells", "exercises", "grading", "magics", "marking", "needs", "remote", "sandbox", "session", "submission", "testing")
+PARTS = ("cells", "exercises", "grading", "magics", "marking", "needs", "remote", "sandbox", "servers", "session", "submission",
+         "testing", "transport", "variants")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from kvgrade import grading
+from kvgrade import variants
 from kvgrade.exercises import Exercise, Mutant
 from kvgrade.grading import grade
 from kvgrade.messages import say
@@ -36,8 +36,8 @@ class Toy:
 
 @pytest.fixture(autouse=True)
 def known_wrong(monkeypatch):
-    monkeypatch.setattr(grading, "mutants", lambda id: (MUTANT,))
-    monkeypatch.setattr(grading, "solutions", lambda sheet: {"toy": RIGHT})
+    monkeypatch.setattr(variants, "mutants", lambda id: (MUTANT,))
+    monkeypatch.setattr(variants, "solutions", lambda sheet: {"toy": RIGHT})
 
 
 def graded(source, **options):
@@ -126,7 +126,7 @@ class Sizes:
 
 def test_of_several_variants_the_one_that_explains_most_is_named(monkeypatch):
     twice = Mutant("twice", {"en": "twice the mean", "zh-TW": "平均的兩倍"}, (("x.sum() /", "2 * x.sum() /"),))
-    monkeypatch.setattr(grading, "mutants", lambda id: (twice, MUTANT))
+    monkeypatch.setattr(variants, "mutants", lambda id: (twice, MUTANT))
     sums, doubles = (grade(EXERCISE, properties(Sizes), lambda m=m: local(m.of(RIGHT)), "seed") for m in (MUTANT, twice))
     assert [o.message.fields["equals"] for o in sums.outcomes] == [MUTANT.says] * 2
     assert [o.message.fields["equals"] for o in doubles.outcomes] == [twice.says] * 2
