@@ -61,7 +61,8 @@ def statements(cell: Cell) -> list[Statement] | None:
     """The statements of a cell, or None where it does not parse."""
     try:
         body = ast.parse(cell.text).body
-        return [_statement(cell, n, node) for n, node in enumerate(body)]
+        lines = cell.text.split("\n")
+        return [_statement(cell, lines, n, node) for n, node in enumerate(body)]
     except TOO_MUCH:
         return None
 
@@ -149,11 +150,10 @@ def _ours(every: list[Statement]) -> set[str]:
     return found
 
 
-def _statement(cell: Cell, position: int, node: ast.stmt) -> Statement:
+def _statement(cell: Cell, every: list[str], position: int, node: ast.stmt) -> Statement:
     first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
     last = node.end_lineno or first
-    lines = cell.text.split("\n")[first - 1 : last]
-    text = "\n".join(lines)
+    text = "\n".join(every[first - 1 : last])
     if node.col_offset or len(ast.parse(text).body) != 1:  # two on one line
         text = ast.unparse(node)
     binds, now, later = _names(text)

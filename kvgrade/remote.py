@@ -36,7 +36,7 @@ class Pool:
 
     `level`: 1 or 2. `kind`: one of sandbox.KINDS, or None for the best here. `mode`: "fork" (torch is imported once per place;
     Linux), "fresh" (once per session) or "direct" (the same without a process that looks after it: Windows); None: what
-    the platform has. `walls=False` leaves out what level 1 adds where it can: another user, Landlock.
+    the platform has. `landlock=False` leaves out that wall of level 1.
     Raises SpecError where the level is not to be had.
     """
 
@@ -111,7 +111,7 @@ class Pool:
     def _start(self, server: Server | Direct | None, limits: Limits) -> tuple[Server | Direct, socket.socket]:
         """A server and a session of it that is ready; a server that does not answer is replaced, once."""
         for attempt in (1, 2):
-            fresh = server is None
+            fresh, sock = server is None, None
             server = server or self._server()
             try:
                 sock = server.open(self._order(limits))
@@ -121,6 +121,8 @@ class Pool:
                 problem = printable(message.get("failed"))
             except (OSError, frames.Lost) as error:
                 problem = str(error)
+            if sock:
+                sock.close()
             server.stop()
             server = None
             if fresh and attempt == 2:

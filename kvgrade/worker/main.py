@@ -18,6 +18,7 @@ def _package() -> None:
         module = types.ModuleType(name)
         module.__path__ = path
         sys.modules[name] = module
+    sys.modules["kvlib"] = None  # an answer does without; a sandbox does not show it at all
 
 
 def main() -> None:

@@ -1,4 +1,5 @@
-"""Imports torch once and forks a process for every session; when the session is over, nothing of it is left.
+"""Imports torch once (or not at all: then each session does) and forks a process for every session; when the session is over,
+nothing of it is left.
 
 Orders come from the grader on one socket, one session at a time; the zygote holds no secret and takes nothing from an answer.
 Invariant: "ended" is reported only when every process of the session is dead and its scratch folder is gone.
@@ -16,7 +17,7 @@ import tempfile
 import time
 from typing import Any
 
-from kvgrade.worker import answer, inner, processes
+from kvgrade.worker import inner, processes
 
 WATCH = 0.2  # seconds between two looks at what a session uses
 
@@ -29,6 +30,8 @@ def serve(control: socket.socket, options: dict[str, Any]) -> None:
         linux.subreaper()
         linux.dumpable(False)
     if options["preload"]:
+        from kvgrade.worker import answer
+
         answer.preload()
         gc.collect()
         gc.freeze()
@@ -52,8 +55,13 @@ def _session(control: socket.socket, sock: socket.socket, order: dict[str, Any],
     base = processes.memory([os.getpid()]).bytes if sys.platform == "linux" else 0
     pid = os.fork()
     if pid == 0:
-        control.detach()
-        answer.start(sock, order, scratch, options["preload"], apart)
+        try:
+            os.close(control.fileno())
+            from kvgrade.worker import answer  # it imports torch, unless that was done before the fork
+
+            answer.start(sock, order, scratch, options["preload"], apart)
+        finally:
+            os._exit(70)
     sock.close()
     reason = _watch(control, pid, order["limits"], scratch, base)
     if sys.platform == "linux":
