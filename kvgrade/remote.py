@@ -26,6 +26,7 @@ from kvgrade.worker.host import GIVEN
 from kvlib.errors import SpecError
 
 __all__ = ["Limits", "Pool", "open_session"]
+PATIENCE = 900.0  # seconds to wait for a place
 _FOLDER = "kvgrade-pool-"  # and the number of its grader's process
 _UIDS = range(61184, 65520)  # users that nobody is: those systemd gives to services while they run
 
@@ -97,7 +98,11 @@ class Pool:
     def session(self, limits: Limits | None = None) -> Session:
         """A session with nothing loaded."""
         limits = limits or self.limits
-        server = self._places.get()
+        try:
+            server = self._places.get(timeout=PATIENCE)
+        except queue.Empty:
+            raise SpecError(f"none of the pool's {self.jobs} places became free in {PATIENCE:.0f} s; close sessions that are over, "
+                            "or make a pool with more jobs") from None  # fmt: skip
         try:
             server, sock = self._start(server, limits)
         except BaseException:

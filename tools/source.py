@@ -21,7 +21,7 @@ KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3
 
 _LANG_LINE = re.compile(r'^LANG = "en"', re.MULTILINE)
 _CJK = "\u3000-\u303f\u4e00-\u9fff\uff00-\uffef"
-_WRAPPED_CHINESE = re.compile(rf"(?<=[{_CJK}])\n(?=\*{{0,2}}[{_CJK}])")
+_WRAPPED_CHINESE = re.compile(rf"(?<=[{_CJK}])\n *(?=\*{{0,2}}[{_CJK}])")
 _SWALLOWED = re.compile(r"^(\+\+\+.*|`{3,}\{code-cell.*)$", re.MULTILINE)
 
 

@@ -149,10 +149,11 @@ def test_a_figure_cell_is_folded_away_and_others_are_not(toy_source):
 
 
 def test_lines_wrapped_inside_chinese_are_joined_and_english_ones_kept(toy_source):
-    wrapped = toy_source("一次 10⁹ 個。", "一次\n10⁹ 個，\n不多\n**也不少**。")
+    wrapped = toy_source("一次 10⁹ 個。", "一次\n10⁹ 個，\n不多\n**也不少**。\n\n- 一項，\n  兩行。")
     prose = "\n".join(cell.source for cell in wrapped.notebook("zh-TW").cells)
     assert "一次\n10⁹ 個，不多**也不少**。" in prose
     assert "a\nb" in toy_source("None yet.", "a\nb").notebook("en").cells[-1].source
+    assert "- 一項，兩行。" in prose
 
 
 def test_the_readme_figure_is_the_chapters(toy, capsys):
