@@ -30,8 +30,8 @@ README = {
 1. 安裝 Python 3.11、3.12 或 3.13，以及 `make`。在這個資料夾執行 `make lab`，JupyterLab 會打開起始頁
    （沒有 GPU 的 Linux：加上 `TORCH_INDEX=https://download.pytorch.org/whl/cpu`）。
 2. 你寫在自己的副本 `reading/` 裡：章節在 `reading/notebooks/zh-TW`，練習在 `reading/exercises/zh-TW`。
-3. 每一題寫在標著 `# kvgrade: …` 的儲存格，執行下面的 `check(…)`。它只跑公開的檢查；隱藏測試在老師那裡。
-4. 不要改函式名稱，也不要刪除或複製答案的儲存格。需要的 import 可以寫在任何一個儲存格。
+3. 每一題的答案寫在標著 `# kvgrade: …` 的儲存格，再執行下面的 `check(…)`。它只跑公開檢查；隱藏測試在老師那裡。
+4. 不要改函式名稱，也不要刪除或複製作答的儲存格。需要的 import 可以寫在任何一個儲存格。
 5. 存檔後，交出 `reading/exercises/zh-TW` 裡的 `.ipynb`。
 """,
     "en": """# The KV cache, from the formula to the decode step

@@ -67,6 +67,6 @@ def _wanted(submission: Submission, ids: Sequence[str]) -> list[Exercise]:
     found = [e for e in exercises().values() if (e.sheet == submission.sheet if notebook else e.id in submission.answers)]
     if not found:
         name = submission.path.name
-        raise SpecError(T(f"{name} 裡沒有習題的答案；習題有：{', '.join(exercises())}",
+        raise SpecError(T(f"{name} 裡沒有任何一題的答案；題目代號有：{'、'.join(exercises())}",
                           f"{name} answers no exercise; there are: {', '.join(exercises())}"))  # fmt: skip
     return found

@@ -32,25 +32,25 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
-    help=T("批改這本書的練習：自學、計時練習、批改全班。\n\n答案在另一個行程裡執行，用隱藏測試評分；只告訴你哪個性質不成立，不透露測試的輸入與答案。",
+    help=T("批改這本書的練習：自學、計時練習、批改全班。\n\n你的答案在另一個行程裡執行，用隱藏測試批改；只告訴你哪一項性質不成立，不透露測試的輸入與答案。",
            "Grades the book's exercises: for one learner, against a clock, for a class.\n\nAn answer runs in a process of its own and is "
            "graded by hidden tests; you learn which property does not hold, never a test's input or its answer."),
-    epilog=T("每個命令都可加 --lang zh-TW 或 --lang en。結束碼：0 作答的都滿分；1 還有沒滿分的；2 輸入有誤。",
+    epilog=T("每個命令都可加 --lang zh-TW 或 --lang en。結束碼 0：作答的題全部滿分；1：還有題沒滿分；2：輸入有誤。",
              "Every command takes --lang zh-TW or --lang en. Exit codes: 0 everything attempted has full points; 1 not so; 2 wrong input.") + EXAMPLES,
 )  # fmt: skip
 
 ExerciseIds = Annotated[list[str] | None, typer.Argument(metavar="[EXERCISE]…", show_default=False, help=T(
-    "只看這些練習（預設：整份）；代號見 kvgrade exercises", "These exercises alone (default: the whole sheet); ids: kvgrade exercises"))]  # fmt: skip
+    "只批改這幾題（預設：整份）；代號見 kvgrade exercises", "These exercises alone (default: the whole sheet); ids: kvgrade exercises"))]  # fmt: skip
 
 
 @app.command(
-    help=T("用隱藏測試批改一份練習 notebook 或 .py 檔。", "Grade an exercise notebook or a .py file with the hidden tests."),
+    help=T("用隱藏測試批改一份練習（筆記本或 .py 檔）。", "Grade an exercise notebook or a .py file with the hidden tests."),
     epilog=f"{EXAMPLE}kvgrade check exercises/{T('zh-TW', 'en')}/04-cache-and-decode.ipynb"
     f"\n\n{EXAMPLE}kvgrade check 04-cache-and-decode.ipynb kv-cache gqa-attention --hint 2"
     f"\n\n{EXAMPLE}kvgrade check decode-step.py --json"
     + T("\n\n--json 的鍵：format, file, sheet, lang, level, sandbox, not_stopped, seed, points, max, problems（id, text, equals, trace）, "
         "exercises（exercise, title, optional, status, points, max, message, hints, properties（property, title, status, points, max, message））。"
-        "status 是 passed, partial, failed, not-attempted 或 missing；性質的是 passed, failed 或 skipped。鍵與代號不隨語言改變。",
+        "每一題的 status 是 passed, partial, failed, not-attempted 或 missing；每一項性質的是 passed, failed 或 skipped。鍵與代號不隨語言改變。",
         "\n\nKeys of --json: format, file, sheet, lang, level, sandbox, not_stopped, seed, points, max, problems (id, text, equals, trace), "
         "exercises (exercise, title, optional, status, points, max, message, hints, properties (property, title, status, points, max, "
         "message)). status: passed, partial, failed, not-attempted, missing; of a property: passed, failed, skipped. Keys and ids are the "
@@ -58,10 +58,10 @@ ExerciseIds = Annotated[list[str] | None, typer.Argument(metavar="[EXERCISE]…"
 )  # fmt: skip
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help=T(
-        "練習的 notebook（.ipynb），或含有答案的 .py 檔", "The exercise notebook (.ipynb), or a .py file with answers"))],
+        "練習的筆記本（.ipynb），或含有答案的 .py 檔", "The exercise notebook (.ipynb), or a .py file with answers"))],
     ids: ExerciseIds = None,
     hint: Annotated[int, typer.Option(min=0, max=3, show_default=False, help=T(
-        "未滿分的練習（或指定的練習）各給幾個提示：1 方向，2 方法，3 幾乎是程式", "Hints for what lacks points (or for the exercises named): "
+        "給幾個提示：1 方向，2 方法，3 幾乎就是程式碼（沒滿分或指定的題）", "Hints for what lacks points (or for the exercises named): "
         "1 direction, 2 method, 3 almost code"))] = 0,
     as_json: Json = False,
     seed: Seed = None,
@@ -92,7 +92,7 @@ def check(
     return checked.exit_code
 
 
-@app.command("exercises", help=T("列出練習：代號、標題、配分、時間、難度、你的最佳成績。",
+@app.command("exercises", help=T("列出各題：代號、標題、配分、時間、難度、你的最佳成績。",
                                  "List the exercises: id, title, points, minutes, difficulty, your best."))  # fmt: skip
 def list_exercises(as_json: Json = False, lang: Language = None) -> int:
     from kvgrade import lists, progress
@@ -107,7 +107,7 @@ def list_exercises(as_json: Json = False, lang: Language = None) -> int:
     return 0
 
 
-@app.command(help=T("你的進度：每個練習的最佳成績、次數、最短時間，以及估算題的成績。",
+@app.command(help=T("你的進度：每一題的最佳成績、次數、最短時間，以及估算題的成績。",
                     "Your progress: best points, attempts and best time of each exercise, and the numbers drill."))  # fmt: skip
 def status(as_json: Json = False, lang: Language = None) -> int:
     from kvgrade import lists, progress
@@ -122,7 +122,7 @@ def status(as_json: Json = False, lang: Language = None) -> int:
 
 
 @app.command(
-    help=T("計時練習一題（題目、時鐘、檢查、提示、交卷、追問），或練估算（--numbers）。",
+    help=T("計時練一題：題目、檢查、提示、交卷、追問；或用 --numbers 練估算。",
            "Solve one exercise against the clock (statement, checks, hints, hand-in, follow-up questions), or estimate (--numbers)."),
     epilog=f"{EXAMPLE}kvgrade drill decode-step --minutes 25"
     f"\n\n{EXAMPLE}kvgrade drill kv-bytes --notebook --dir ~/kv"
@@ -130,9 +130,9 @@ def status(as_json: Json = False, lang: Language = None) -> int:
 )  # fmt: skip
 def drill(
     id: Annotated[str | None, typer.Argument(metavar="[EXERCISE]", show_default=False, help=T(
-        "練習代號，見 kvgrade exercises", "The exercise's id; see kvgrade exercises"))] = None,
+        "題目代號，見 kvgrade exercises", "The exercise's id; see kvgrade exercises"))] = None,
     minutes: Annotated[float | None, typer.Option(min=0.1, max=600, show_default=False, help=T(
-        "限時幾分鐘（預設：練習自己的時間）", "Minutes (default: the exercise's own)"))] = None,
+        "限時幾分鐘（預設照題目）", "Minutes (default: the exercise's own)"))] = None,
     notebook: Annotated[bool, typer.Option("--notebook", help=T("寫成 .ipynb，不是 .py", "Write a .ipynb, not a .py"))] = False,
     folder: Annotated[Path, typer.Option("--dir", help=T("檔案放在哪個資料夾", "Folder for the file"))] = Path("."),
     numbers: Annotated[bool, typer.Option("--numbers", help=T("隨機估算題", "Random estimation questions"))] = False,
@@ -142,7 +142,7 @@ def drill(
     lang: Language = None,
 ) -> int:  # fmt: skip
     if numbers == bool(id):
-        raise SpecError(T("請給一個練習代號，或 --numbers，二者擇一", "give either an exercise's id or --numbers"))
+        raise SpecError(T("請給一個題目代號，或用 --numbers，二者擇一", "give either an exercise's id or --numbers"))
     if numbers:
         from kvgrade.numbers_drill import numbers_drill
 

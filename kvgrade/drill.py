@@ -114,7 +114,7 @@ class Drill:
             self.hints += 1
             report.show_hint(self.out, self.hints, len(hints), hints[self.hints - 1])
         else:
-            self.out.print(T("提示都給完了。", "There are no more hints."))
+            self.out.print(T("提示都看完了。", "There are no more hints."))
 
     def _check(self) -> None:
         self.out.print(T("執行公開檢查…", "Running the public checks …"))
@@ -130,7 +130,7 @@ class Drill:
             report.say_lines(self.out, str(error))
             return
         if result.status in ("missing", "not-attempted"):
-            self.out.print(T("還沒作答：檔案存檔了嗎？時鐘繼續走。", "Not attempted yet: is the file saved? The clock goes on."))
+            self.out.print(T("還沒作答：檔案存檔了嗎？計時繼續。", "Not attempted yet: is the file saved? The clock goes on."))
             return
         self.clock.stopped, self.over = before, True  # grading takes none of the learner's time
         self.full = result.points == result.max
@@ -159,7 +159,7 @@ class Drill:
 
     def _quit(self) -> None:
         self.over = True
-        self.out.print(T(f"沒有交卷。檔案還在：{self.path}；之後可用 kvgrade check {self.path} 評分。",
+        self.out.print(T(f"沒有交卷。檔案還在 {self.path}；之後可用 kvgrade check {self.path} 批改。",
                          f"Not handed in. The file stays: {self.path}; grade it later with kvgrade check {self.path}."))  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def fp8(rng: random.Random) -> Question | None:
     spec = load_spec(preset)
     if n_tokens > spec.max_position_embeddings:
         return None
-    text = T(f"{model_text(spec)}，權重 bf16，KV 快取改存 FP8（不計縮放係數）。批次 {batch}、每個序列 {n_tokens:,} 個 token，KV 快取多少？",
+    text = T(f"{model_text(spec)}，權重 bf16，KV 快取改用 FP8 存（不計縮放值）。批次 {batch}、每個序列 {n_tokens:,} 個 token，KV 快取一共多少？",
              f"{model_text(spec)}, bf16 weights, KV cache in FP8 (scales not counted). Batch {batch}, {n_tokens:,} tokens each: "
              "how much KV cache?")  # fmt: skip
     answer = kv_bytes(spec, n_tokens, batch, "fp8")
@@ -81,7 +81,7 @@ def without_gqa(rng: random.Random) -> Question | None:
     spec, full = load_spec(preset), with_query_heads(preset)
     if spec.n_kv_heads == spec.n_heads or n_tokens > spec.max_position_embeddings:
         return None
-    text = T(f"{model_text(spec)}，bf16。假如它不用 GQA，改成多頭注意力（MHA），一個 {n_tokens:,} token 的序列要多少 KV 快取？",
+    text = T(f"{model_text(spec)}，bf16。假如它不用 GQA，改用多頭注意力（MHA），一個 {n_tokens:,} token 的序列要多少 KV 快取？",
              f"{model_text(spec)}, bf16. With multi-head attention instead of GQA, how much KV cache would one sequence of "
              f"{n_tokens:,} tokens need?")  # fmt: skip
     answer, group = kv_bytes(full, n_tokens), spec.n_heads // spec.n_kv_heads
@@ -108,11 +108,11 @@ def one_rank(rng: random.Random) -> Question | None:
     per_card = max(1, heads // tp)
     note = T(f"每張卡 {per_card} 個 KV 頭", f"{per_card} KV head{'s' * (per_card > 1)} per card")
     if tp > heads:
-        note += T("（TP 多過 KV 頭：每個頭複製到數張卡）", " (more cards than KV heads: each head is on several)")
+        note += T("（TP 超過 KV 頭數：每個頭複製到好幾張卡）", " (more cards than KV heads: each head is on several)")
     working = (note, f"2 × {spec.n_layers} × {per_card} × {spec.head_dim} × 2 B × {n_tokens:,} = {_both(answer)}")
-    slips = [(whole / tp, T(f"直接除以 {tp}：但 KV 頭只有 {heads} 個，再多的卡只能複製",
+    slips = [(whole / tp, T(f"直接除以 {tp} 了：KV 頭只有 {heads} 個，卡再多也只能複製",
                             f"you divided by {tp}; there are {heads} KV heads, more cards only replicate them")),
-             (whole, T("這是所有卡合計；問的是一張卡", "that is the sum over all cards; the question is one card's")),
+             (whole, T("這是所有的卡合計；題目問的是一張卡", "that is the sum over all cards; the question is one card's")),
              (kv_bytes(with_query_heads(preset), n_tokens, tp=tp), heads_text(spec)), (answer / 2, _half())]  # fmt: skip
     return _bytes_question("one-rank", text, answer, working, slips)
 
@@ -122,7 +122,7 @@ def sequences(rng: random.Random) -> Question | None:
     serving = Serving.draw(rng, CARDS, CONTEXTS)
     if serving is None or not 1 <= (answer := serving.ledger().sequences(serving.n_tokens)) <= 200:
         return None
-    text = serving.text() + T(f"放得下幾個 {serving.n_tokens:,} token 的序列？（寫到小數一位，或寫整數個）",
+    text = serving.text() + T(f"放得下幾個 {serving.n_tokens:,} token 的序列？（寫到小數一位，或只寫整數）",
                               f" How many sequences of {serving.n_tokens:,} tokens fit? (one decimal, or whole ones)")  # fmt: skip
     one = serving.ledger().kv_per_sequence(serving.n_tokens)
     working = (*serving.working(), T("一個序列：", "One sequence: ") + _product(serving.spec, serving.kv_dtype)
@@ -155,7 +155,7 @@ def cards(rng: random.Random) -> Question | None:
     if serving is None or (answer := serving.cards_for(batch)) is None or answer == 1:
         return None
     text = serving.text(count=False) + T(
-        f"要同時服務 {batch} 個 {serving.n_tokens:,} token 的序列，至少要 1、2、4、8、16 張卡中的幾張（張量平行）？",
+        f"要同時服務 {batch} 個 {serving.n_tokens:,} token 的序列，至少要幾張卡：1、2、4、8 還是 16 張（張量平行）？",
         f" To serve {batch} sequences of {serving.n_tokens:,} tokens at once, how many cards at least: 1, 2, 4, 8 or 16 "
         "(tensor parallel)?")  # fmt: skip
     working = []
@@ -232,7 +232,7 @@ def _bytes_question(kind: str, text: str, answer: int, working: tuple[str, ...],
 
 
 def _within(percent: int) -> str:
-    return T(f"（容許 ±{percent} %）", f" (±{percent} %)")
+    return T(f"（容許誤差 ±{percent}%）", f" (±{percent} %)")
 
 
 def _half() -> str:

@@ -13,14 +13,14 @@ MESSAGES: dict[str, dict[str, str]] = {
     "value": {"zh-TW": "數值與參考答案不符", "en": "the value differs from the reference"},
     "equals": {"zh-TW": "你的結果等於{equals}", "en": "your result equals {equals}"},
     "nan": {
-        "zh-TW": "結果裡有 NaN 或無限大：讀到還沒寫入的位置，或除以 0 了嗎？",
+        "zh-TW": "結果裡有 NaN 或無限大：是不是讀到還沒寫入的位置，或除以 0？",
         "en": "the result holds NaN or infinity: does it read what was never written, or divide by 0?",
     },
     "shape": {"zh-TW": "形狀是 {got}，應為 {want}", "en": "its shape is {got}, expected {want}"},
     "dtype": {"zh-TW": "dtype 是 {got}，應為 {want}", "en": "its dtype is {got}, expected {want}"},
     "type": {"zh-TW": "型別是 {got}，應為 {want}", "en": "its type is {got}, expected {want}"},
     "changed-input": {
-        "zh-TW": "改動了呼叫者傳入的 {what}；請先複製，或另外配置",
+        "zh-TW": "改動了呼叫者傳入的 {what}；請先複製，或另外配置一份",
         "en": "it changed the caller's {what}; copy it first, or allocate anew",
     },
     "wrong-error": {"zh-TW": "{when}應丟出 {want}，卻丟出 {got}", "en": "{when} it must raise {want}; it raised {got}"},
@@ -28,7 +28,7 @@ MESSAGES: dict[str, dict[str, str]] = {
     "text": {"zh-TW": "{text}", "en": "{text}"},
     "raised": {"zh-TW": "執行時丟出 {type}：{text}", "en": "it raised {type}: {text}"},
     "too-much-work": {
-        "zh-TW": "做的工作遠多於所需（{text}），已停止；有什麼重複算了嗎？",
+        "zh-TW": "做的工作遠多於所需（{text}），已停止；是不是有東西重複計算了？",
         "en": "stopped: far more work than needed ({text}); is something computed again and again?",
     },
     "died": {
@@ -36,17 +36,17 @@ MESSAGES: dict[str, dict[str, str]] = {
         "en": "the process that ran the answer ended (a call of exit, or a crash?)",
     },
     "timeout": {
-        "zh-TW": "時限內沒有結果，已停止；有無窮迴圈嗎？",
+        "zh-TW": "時限內沒有結果，已停止；是不是有無窮迴圈？",
         "en": "stopped: no result within the time limit; is there an endless loop?",
     },
     "memory": {"zh-TW": "用掉的記憶體超過上限，已停止", "en": "stopped: it took more memory than it may"},
     "protocol": {
-        "zh-TW": "傳回的東西不是數值、張量，或由它們組成的 list、tuple、dict",
+        "zh-TW": "回傳的東西不是數值、張量，或由它們組成的 list、tuple、dict",
         "en": "what it returned is no number, tensor, or list, tuple or dict of them",
     },
-    "too-large": {"zh-TW": "傳回的東西太大", "en": "what it returned is too large"},
+    "too-large": {"zh-TW": "回傳的東西太大", "en": "what it returned is too large"},
     "imports-book": {
-        "zh-TW": "作答時不能用 kvlib 或 kvgrade：評分的行程裡沒有它們，請自己寫",
+        "zh-TW": "作答時不能用 kvlib 或 kvgrade：批改的行程裡沒有它們，請自己寫",
         "en": "an answer cannot use kvlib or kvgrade: the process that grades has neither; write it yourself",
     },
     "skipped": {
@@ -62,7 +62,7 @@ MESSAGES: dict[str, dict[str, str]] = {
     "status-missing": {"zh-TW": "檔案裡沒有", "en": "not in the file"},
     # what a level does not stop
     "unstopped-1": {
-        "zh-TW": "擋不住：連上網路；在沒有 Landlock 的系統上，還有讀寫你的檔案。不是自己寫的檔案，請用第 2 級",
+        "zh-TW": "擋不住：連上網路；在沒有 Landlock 的系統上，還有讀寫你的檔案。要批改別人寫的檔案，請用第 2 級",
         "en": "Not stopped: use of the network and, where there is no Landlock, reading and writing your files. For files that "
         "you did not write, use level 2",
     },
@@ -77,18 +77,18 @@ MESSAGES: dict[str, dict[str, str]] = {
     },
     "public-passed": {
         "zh-TW": "{id}：公開檢查通過。它在你自己的核心（kernel）裡執行（第 0 級），不計分。\n"
-        "{points} 分要看隱藏測試，在終端機執行：\n  {command}",
+        "這一題的 {points} 分要看隱藏測試；請在終端機執行：\n  {command}",
         "en": "{id}: public checks passed. They ran in your own kernel (level 0) and are worth no points.\n"
         "The {points} points are for the hidden tests; in a terminal:\n  {command}",
     },
     "public-failed": {"zh-TW": "{id}：公開檢查沒過：{why}", "en": "{id}: a public check failed: {why}"},
     "public-unusable": {
-        "zh-TW": "{entry} 傳回的東西，檢查用不了（{type}：{text}）",
+        "zh-TW": "{entry} 回傳的東西，檢查無法使用（{type}：{text}）",
         "en": "the check cannot use what {entry} returned ({type}: {text})",
     },
     "public-values": {"zh-TW": "  得到 {got}\n  應為 {want}", "en": "  got      {got}\n  expected {want}"},
     "public-values-at": {
-        "zh-TW": "  差最多的在 {at}：得到 {got}，應為 {want}",
+        "zh-TW": "  差最多的位置是 {at}：得到 {got}，應為 {want}",
         "en": "  farthest apart at {at}: got {got}, expected {want}",
     },
     "public-line": {"zh-TW": "  檢查 {code}", "en": "  check    {code}"},
@@ -102,23 +102,23 @@ MESSAGES: dict[str, dict[str, str]] = {
     "file-not-utf8": {"zh-TW": "檔案不是 UTF-8 文字；請以 UTF-8 重新存檔",
                       "en": "the file is not UTF-8 text; save it again as UTF-8"},
     "file-nested": {"zh-TW": "檔案的巢狀結構超過 {limit} 層", "en": "the file is nested deeper than {limit} levels"},
-    "file-not-json": {"zh-TW": "檔案不是完整的 notebook（JSON 無法解讀）；請重新下載或存檔",
+    "file-not-json": {"zh-TW": "檔案不是完整的筆記本（JSON 無法解讀）；請重新下載或存檔",
                       "en": "the file is no whole notebook (its JSON cannot be read); save or download it again"},
-    "file-not-notebook": {"zh-TW": "檔案是 JSON，但不是 notebook", "en": "the file is JSON but no notebook"},
-    "file-nbformat": {"zh-TW": "notebook 的格式版本是 {got}，應為 4；請用 JupyterLab 開啟後重新存檔",
+    "file-not-notebook": {"zh-TW": "檔案是 JSON，但不是筆記本", "en": "the file is JSON but no notebook"},
+    "file-nbformat": {"zh-TW": "筆記本的格式版本是 {got}，應為 4；請用 JupyterLab 開啟後重新存檔",
                       "en": "the notebook has format version {got}, expected 4; open it in JupyterLab and save it again"},
-    "file-too-many-cells": {"zh-TW": "notebook 有 {got} 個儲存格，上限是 {limit}",
+    "file-too-many-cells": {"zh-TW": "筆記本有 {got} 個儲存格，上限是 {limit}",
                             "en": "the notebook has {got} cells, the limit is {limit}"},
-    "file-too-much-code": {"zh-TW": "notebook 的程式碼有 {got} 個字元，上限是 {limit}",
+    "file-too-much-code": {"zh-TW": "筆記本的程式碼有 {got} 個字元，上限是 {limit}",
                            "en": "the notebook has {got} characters of code, the limit is {limit}"},
     "file-older": {"zh-TW": "{file} 較舊，未採計；採計的是 {used}", "en": "{file} is older and does not count; {used} counts"},
-    "file-other": {"zh-TW": "{file} 沒有任何練習的答案，未採計", "en": "{file} answers no exercise and does not count"},
+    "file-other": {"zh-TW": "{file} 沒有任何一題的答案，未採計", "en": "{file} answers no exercise and does not count"},
     "archive-link": {"zh-TW": "{file} 是連結或特殊檔案，略過", "en": "{file} is a link or a special file and was skipped"},
     "archive-outside": {"zh-TW": "{file} 的路徑指向壓縮檔之外，略過", "en": "{file} points outside the archive and was skipped"},
     "archive-encrypted": {"zh-TW": "{file} 有密碼保護，略過", "en": "{file} is protected by a password and was skipped"},
     "archive-too-large": {"zh-TW": "{file} 解壓縮後太大，略過", "en": "{file} is too large when unpacked and was skipped"},
     "archive-broken": {"zh-TW": "{file} 已損壞或無法解壓縮，略過", "en": "{file} is broken or cannot be unpacked and was skipped"},
-    "grader-error": {"zh-TW": "評分程式出錯（{type}），這一題尚未評分；請告訴老師",
+    "grader-error": {"zh-TW": "批改程式出錯（{type}），這一題尚未批改；請告訴老師",
                      "en": "the grader failed ({type}); this exercise is not graded yet; tell your teacher"},
     "cell-malformed": {"zh-TW": "第 {cell} 個儲存格無法解讀，略過", "en": "cell {cell} cannot be read and was skipped"},
     "cell-not-python": {"zh-TW": "第 {cell} 個儲存格以 {magic} 開頭，不是 Python，略過",
@@ -135,11 +135,11 @@ MESSAGES: dict[str, dict[str, str]] = {
                        "en": "cell {cell} ({exercise}) does not define {entry}; the name must stay"},
     "answer-not-code": {"zh-TW": "{exercise} 的答案在第 {cell} 個儲存格，但它不是程式碼儲存格",
                         "en": "the answer to {exercise} is in cell {cell}, which is no code cell"},
-    "answer-unknown": {"zh-TW": "第 {cell} 個儲存格標示為 {exercise}，但沒有這個練習",
+    "answer-unknown": {"zh-TW": "第 {cell} 個儲存格標示為 {exercise}，但沒有這一題",
                        "en": "cell {cell} is marked {exercise}; there is no such exercise"},
     "answers-moved": {"zh-TW": "答案的順序與練習不同（不影響分數）",
                       "en": "the answers are not in the sheet's order (this costs nothing)"},
-    "points-ignored": {"zh-TW": "檔案裡 {exercise} 的配分寫成 {got}；以練習的 {want} 分為準",
+    "points-ignored": {"zh-TW": "檔案裡 {exercise} 的配分寫成 {got}；以題目的 {want} 分為準",
                        "en": "the file says {exercise} is worth {got} points; it is worth {want}"},
 }
 

@@ -33,7 +33,7 @@ class Question:
         given = read_quantity(reply, self.unit)
         if self._near(given.value, self.answer) or given.value in self.accepts:
             return RIGHT, ""
-        bits = [(8 * self.answer, T("8 倍：位元當成位元組", "8×: bits instead of bytes"))] if self.unit == BYTES else []
+        bits = [(8 * self.answer, T("8 倍：把位元當成位元組了", "8×: bits instead of bytes"))] if self.unit == BYTES else []
         for value, text in (*self._unit_slip(given), *self.slips, *bits):
             if self._near(given.value, value):
                 return SLIP, text

@@ -16,6 +16,6 @@ Json = Annotated[bool, typer.Option("--json", help=T("輸出 JSON", "Print JSON"
 Language = Annotated[Lang | None, typer.Option("--lang", show_default=False, help=T(
     "語言（預設依系統的 locale）", "Language (default: the locale's)"))]  # fmt: skip
 Seed = Annotated[str | None, typer.Option("--seed", show_default=False, help=T(
-    "題目的種子；同一個種子出同樣的題（預設：隨機）", "Seed of the questions; the same seed asks the same (default: random)"))]  # fmt: skip
+    "種子：同樣的 seed 出同樣的題，預設隨機", "Seed of the questions; the same seed asks the same (default: random)"))]  # fmt: skip
 Level = Annotated[Levels | None, typer.Option("--level", show_default=False, help=T(
-    "1：獨立行程；2：再加沙箱（預設：做得到的最高級）", "1: a process of its own; 2: and a sandbox (default: the best this machine has)"))]  # fmt: skip
+    "獨立行程用 1，加沙箱用 2；預設取最高可用級", "1: a process of its own; 2: and a sandbox (default: the best this machine has)"))]  # fmt: skip

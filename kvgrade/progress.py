@@ -86,13 +86,13 @@ def load() -> Progress:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data["format"] > FORMAT:
-            note = T(f"{path} 來自較新的版本：不讀也不改", f"{path} is of a later version: neither read nor changed")
+            note = T(f"{path} 來自較新的版本，不讀取也不改動", f"{path} is of a later version: neither read nor changed")
             return Progress(notes=[note], closed=True)
         return Progress([_attempt(a) for a in data["attempts"]], [_round(r) for r in data["rounds"]])
     except FileNotFoundError:
         return Progress()
     except OSError as error:
-        return Progress(notes=[T(f"{path} 讀不到：{error.strerror}", f"{path} cannot be read: {error.strerror}")], closed=True)
+        return Progress(notes=[T(f"無法讀取 {path}：{error.strerror}", f"{path} cannot be read: {error.strerror}")], closed=True)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return _keep_aside(path)
 
@@ -106,7 +106,7 @@ def record(*entries: Attempt | Round) -> Progress:
         try:
             _write(data_folder() / "progress.json", progress)
         except OSError as error:
-            progress.notes.append(T(f"進度沒有存下來：{error}", f"your progress was not saved: {error}"))
+            progress.notes.append(T(f"進度沒有存成：{error}", f"your progress was not saved: {error}"))
     return progress
 
 
@@ -133,7 +133,7 @@ def _keep_aside(path: Path) -> Progress:
     try:
         path.rename(aside)
     except OSError as error:
-        return Progress(notes=[T(f"{path} 內容損壞，又不能更名：{error}", f"{path} is damaged and cannot be renamed: {error}")], closed=True)
+        return Progress(notes=[T(f"{path} 內容損壞，又無法改名：{error}", f"{path} is damaged and cannot be renamed: {error}")], closed=True)
     return Progress(notes=[T(f"進度檔內容損壞，已改名為 {aside}，從頭記起",
                              f"the progress file is damaged; it is kept as {aside}, and a new one begins")])  # fmt: skip
 

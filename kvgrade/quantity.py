@@ -51,7 +51,7 @@ def read_quantity(text: str, kind: str) -> Quantity:
         return _size(number, unit, text)
     if kind == MILLISECONDS:
         if unit and unit not in _TIMES:
-            raise _wrong_unit(text, "ms, s")
+            raise _wrong_unit(text, T("ms、s", "ms, s"))
         return Quantity(number * _TIMES.get(unit, 1.0), unit)
     scale = re.sub(_WORDS + r"?$", "", unit)
     if scale and scale not in _COUNTS:
@@ -61,16 +61,16 @@ def read_quantity(text: str, kind: str) -> Quantity:
 
 def _size(number: float, unit: str, text: str) -> Quantity:
     if unit not in _SIZES and unit:
-        raise _wrong_unit(text, ", ".join(UNITS))
+        raise _wrong_unit(text, T("、", ", ").join(UNITS))
     if not unit and number < 1000:
-        raise SpecError(T(f"{text} 是什麼單位？請寫出來，例如 {text} GiB；只有數字表示位元組",
+        raise SpecError(T(f"{text} 是什麼單位？請寫出來，例如 {text} GiB；只寫數字就是位元組",
                           f"{text} in which unit? Write it, as in {text} GiB; a bare number means bytes"))  # fmt: skip
     name, size = _SIZES.get(unit, ("", 1))
     return Quantity(number * size, name)
 
 
 def _wrong_unit(text: str, units: str) -> SpecError:
-    return SpecError(T(f"{text!r} 的單位不合；可用：{units}", f"the unit of {text!r} does not fit here; use {units}"))
+    return SpecError(T(f"{text!r} 的單位不合這一題；可用：{units}", f"the unit of {text!r} does not fit here; use {units}"))
 
 
 def _example(kind: str) -> str:

@@ -177,7 +177,7 @@ def show_problems(out: Console, problems: Iterable["Message"]) -> None:
 def show_class(out: Console, done: "ClassReport") -> None:
     """What a run over a class did, in a few lines; the marks are in the files."""
     n = len(done.records)
-    out.print(T(f"{n} 份作業，這次批改 {done.graded} 份；結果在 {done.out}",
+    out.print(T(f"共 {n} 份作業，這次批改了 {done.graded} 份；結果在 {done.out}",
                 f"{n} submissions, {done.graded} graded now; results are in {done.out}"))  # fmt: skip
     if done.similar:
         out.print(T(f"相似清單有 {done.similar} 筆，請自行判斷", f"{done.similar} pairs on the similarity list: judge for yourself"))
@@ -185,7 +185,7 @@ def show_class(out: Console, done: "ClassReport") -> None:
     for line in done.unmatched:
         say_lines(out, T("注意：", "Note: ") + plain(line), style="yellow")
     if done.errors:
-        say_lines(out, T(f"有 {done.errors} 題評分器自己失敗了；重跑會再試",
+        say_lines(out, T(f"有 {done.errors} 題因批改程式出錯而沒有成績；重跑會再試",
                          f"the grader itself failed at {done.errors} answers; run again to retry them"), style="red")  # fmt: skip
 
 

@@ -162,7 +162,7 @@ def best_level() -> tuple[int, str]:
 def describe(level: int, kind: str) -> dict[str, str]:
     """One sentence per language: what stands between the answers and this machine, and what does not."""
     if level == 2 and kind == "container":
-        return {"zh-TW": "第 2 級：由外圍的容器隔離（依你的設定）；容器裡的檔案，答案仍讀得到",
+        return {"zh-TW": "第 2 級：由外層的容器隔離（依你的設定）；答案仍讀得到容器裡的檔案",
                 "en": "level 2: the container around it is the wall, as you said; files in the container can be read"}  # fmt: skip
     if level == 2:
         name = {"bubblewrap": "bubblewrap", "namespaces": "Linux namespaces"}[kind]
@@ -171,5 +171,5 @@ def describe(level: int, kind: str) -> dict[str, str]:
     if filters.landlock_version():
         return {"zh-TW": "第 1 級：獨立行程，以 Landlock 擋下其他檔案；沒有沙箱",
                 "en": "level 1: a process of its own, other files closed by Landlock; no sandbox"}  # fmt: skip
-    return {"zh-TW": "第 1 級：獨立行程；答案仍可能讀取你的檔案、使用網路，請只評你信得過的人",
+    return {"zh-TW": "第 1 級：獨立行程；答案仍可能讀取你的檔案、使用網路，只用來批改你信得過的人",
             "en": "level 1: a process of its own; an answer can still read your files and use the network: grade people you trust"}  # fmt: skip

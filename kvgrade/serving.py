@@ -72,11 +72,11 @@ class Serving:
         found = [({"query_heads": True}, heads_text(self.spec))] if self.spec.n_kv_heads != self.spec.n_heads else []
         found += [
             ({"capacity": other}, _gpu_memory(other)),
-            ({"runtime_per_gpu": 0}, T(f"忘了每張卡 {RUNTIME_GB} GB 的執行環境", f"you forgot {RUNTIME_GB} GB of runtime per card")),
+            ({"runtime_per_gpu": 0}, T(f"忘了每張卡要扣 {RUNTIME_GB} GB 的執行環境", f"you forgot {RUNTIME_GB} GB of runtime per card")),
             ({"weight_bytes": 0}, T("忘了扣掉權重", "you forgot the weights")),
         ]
         if self.utilization != 1:
-            found.append(({"utilization": 1.0}, T(f"忘了可用比例 {self.utilization:g}", f"you forgot the utilization of {self.utilization:g}")))
+            found.append(({"utilization": 1.0}, T(f"忘了乘使用比例 {self.utilization:g}", f"you forgot the utilization of {self.utilization:g}")))
         if self.weight_dtype != "bf16":
             found.append(({"weight_bytes": self.spec.weight_bytes()}, T("權重當成 bf16 了", "you took the weights as bf16")))
         if self.kv_dtype != "bf16":
@@ -108,10 +108,10 @@ class Serving:
         """The setting in words, with its convention."""
         card = GPUS[self.gpu]
         cards = f"{self.n_gpus} × {card.name}" if count else card.name
-        share = T(f"，可用比例 {self.utilization:g}", f", utilization {self.utilization:g}") if self.utilization != 1 else ""
+        share = T(f"，使用比例 {self.utilization:g}", f", utilization {self.utilization:g}") if self.utilization != 1 else ""
         return T(
             f"{model_text(self.spec, params=True)}，權重 {self.weight_dtype}、KV {self.kv_dtype}，{cards}。每張卡的容量算 "
-            f"{self._size()}{share}；每張卡執行環境 {RUNTIME_GB} GB，啟動值不計。",
+            f"{self._size()}{share}；每張卡扣 {RUNTIME_GB} GB 給執行環境，啟動值不計。",
             f"{model_text(self.spec, params=True)}, weights in {self.weight_dtype}, KV in {self.kv_dtype}, {cards}. Count a card as "
             f"{self._size()}{share}; runtime {RUNTIME_GB} GB per card, no activations.")  # fmt: skip
 

@@ -15,21 +15,21 @@ Out = Annotated[Path, typer.Option("--out", help=T("寫到哪裡", "Where to wri
 def register(app: typer.Typer) -> None:
     """Add the commands to the app."""
     app.command(
-        help=T("產生發給學生的壓縮檔：沒有解答、隱藏測試與錯誤解法。", "Make the zip for students: no solution, hidden test or wrong solution in it."),
+        help=T("產生發給學生的壓縮檔，不含解答、隱藏測試與錯誤解法。", "Make the zip for students: no solution, hidden test or wrong solution in it."),
         epilog=f"{EXAMPLE}kvgrade bundle --lang {T('zh-TW', 'en')} --out student.zip",
     )(bundle)
     app.command(
         "class",
-        help=T("批改全班：一個資料夾，或學習平臺匯出的壓縮檔。中斷後重跑會接續；重評結果相同。",
+        help=T("批改全班：資料夾，或學習平台匯出的壓縮檔；中斷後可接續。",
                "Grade a class: a folder, or a zip from the LMS. A run that was stopped goes on where it was; grading again gives the same."),
         epilog=f"{EXAMPLE}kvgrade class submissions.zip --out results --jobs 2 --seed-file seed.txt"
         f"\n\n{EXAMPLE}kvgrade class submissions/ --out results --fill-moodle grades.csv --lang {T('zh-TW', 'en')}"
-        + T("\n\n種子檔請保密並留存：同一個種子出同樣的題，重評才會一致。結束碼：0 全部評完；1 有練習評分失敗；2 輸入有誤。",
+        + T("\n\n種子檔請保密並留存：同一個種子出同樣的題，重新批改才會一致。結束碼 0：全部批改完；1：有題目批改失敗；2：輸入有誤。",
             "\n\nKeep the seed file, and keep it secret: the same seed asks the same questions, so a re-grade agrees. Exit codes: 0 all "
             "graded; 1 the grader failed at something; 2 wrong input."),
     )(grade_class)  # fmt: skip
     app.command(
-        help=T("匯出成 nbgrader 的來源 notebook。", "Write source notebooks with nbgrader's metadata."),
+        help=T("匯出成 nbgrader 的來源筆記本（source）。", "Write source notebooks with nbgrader's metadata."),
         epilog=f"{EXAMPLE}kvgrade export --nbgrader --out source --lang {T('zh-TW', 'en')}",
     )(export)
 
@@ -44,15 +44,15 @@ def bundle(out: Out = Path("student.zip"), lang: Language = None) -> int:
 
 def grade_class(
     submissions: Annotated[Path, typer.Argument(metavar="SUBMISSIONS", show_default=False, help=T(
-        "作業的資料夾或壓縮檔", "Folder or zip of submissions"))],
+        "學生作業的資料夾或壓縮檔", "Folder or zip of submissions"))],
     out: Out = Path("results"),
     jobs: Annotated[int | None, typer.Option(min=1, show_default=False, help=T(
         "同時批改幾份（預設：處理器數）", "How many at once (default: the processors)"))] = None,
     seed_file: Annotated[Path | None, typer.Option(show_default=False, help=T(
-        "種子檔（沒有就產生；預設：輸出資料夾的 seed.txt）", "Seed file (made where absent; default: seed.txt in the output folder)"))] = None,
+        "種子檔（沒有就產生；預設 seed.txt，在輸出資料夾）", "Seed file (made where absent; default: seed.txt in the output folder)"))] = None,
     level: Level = None,
     sheet: Annotated[list[str] | None, typer.Option(show_default=False, help=T(
-        "出的是哪一份練習；可重複（預設：有人交的都算）", "What was set; may be repeated (default: every sheet that someone handed in)"))] = None,
+        "指定練習；可重複（預設：交來的）", "What was set; may be repeated (default: every sheet that someone handed in)"))] = None,
     fill_canvas: Annotated[Path | None, typer.Option(show_default=False, help=T(
         "你從 Canvas 匯出的成績表，填好另存", "The gradebook you exported from Canvas; a filled copy is written"))] = None,
     fill_moodle: Annotated[Path | None, typer.Option(show_default=False, help=T(

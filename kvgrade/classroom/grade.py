@@ -110,7 +110,7 @@ class _Run:
 
     def all(self, papers: list[Paper], jobs: int, progress: Progress) -> tuple[list[Record], int]:
         """Every paper's record, in order, and how many were graded now."""
-        bar = progress.add_task(T("評分", "grading"), total=len(papers))
+        bar = progress.add_task(T("批改", "grading"), total=len(papers))
         records: dict[str, Record] = {}
         waiting: dict[Future, str] = {}
         threads = ThreadPoolExecutor(jobs, thread_name_prefix="kvgrade")

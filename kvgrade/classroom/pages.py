@@ -19,12 +19,12 @@ from kvgrade.messages import say
 
 WORDS = {
     "zh-TW": {
-        "title": "評分結果", "index": "全班成績", "points": "分", "optional": "選做，不計入總分", "notes": "關於你交的檔案",
-        "files": "檔案", "level": "信任等級", "back": "回全班成績", "name": "姓名", "total": "總分", "note_count": "備註",
-        "similar": "相似的答案", "similar_lead": "只是請你看一眼的清單，不是判決。分數 1 表示除了變數名稱以外都相同。",
-        "exercise": "練習", "one": "甲", "two": "乙", "score": "相似度", "size": "長度", "published": "書中公開的解答",
-        "none": "沒有", "left_out": "沒有採計的檔案", "students": "位學生", "trace": "發生在你程式的哪裡", "page": "學生頁面",
-        "hint": "每一列是一項性質；標示「略過」的，要等它依據的那一項通過後才會測。",
+        "title": "批改結果", "index": "全班成績", "points": "分", "optional": "選做，不計入總分", "notes": "關於你交的檔案",
+        "files": "檔案", "level": "隔離等級", "back": "回全班成績", "name": "姓名", "total": "總分", "note_count": "備註",
+        "similar": "相似的答案", "similar_lead": "這份清單只是請你看一眼，不是判定。相似度 1 表示除了變數名稱以外都相同。",
+        "exercise": "題目", "one": "甲", "two": "乙", "score": "相似度", "size": "長度", "published": "書中公開的解答",
+        "none": "沒有", "left_out": "沒有採計的檔案", "students": "位學生", "trace": "發生在你程式的哪一行", "page": "學生頁面",
+        "hint": "每一列是一項性質；標著「略過」的，要等它依據的那一項通過才會測。",
     },
     "en": {
         "title": "Results", "index": "Class results", "points": "points", "optional": "optional, not in the total",
