@@ -14,6 +14,7 @@ from typing import Any
 from kvgrade.grading import Message
 from kvgrade.messages import say
 from kvlib.errors import SpecError
+from kvlib.i18n import LANGUAGES
 
 MAX_BYTES = 20_000_000
 MAX_CELLS = 2_000
@@ -22,7 +23,7 @@ MAX_CODE = 500_000  # characters of all code cells
 MAX_CELL = 200_000  # characters of one cell's source
 
 _STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
-_PY_CELL = re.compile(r"^(?=#\s*(?:kvgrade:|%%))", re.MULTILINE)
+_PY_CELL = re.compile(r"^(?=#\s*%%)|(?<!# %%\n)^(?=#\s*kvgrade:)", re.MULTILINE)  # `# %%` above a marker is the same cell
 
 
 class Unreadable(SpecError):
@@ -35,13 +36,20 @@ class Unreadable(SpecError):
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell. `number`: its place in the file, from 1. `kind`: "code", "markdown", … `part`: where a cell was taken apart."""
+    """One cell. `number`: its place in the file, from 1; in a Python file the line at which it begins. `kind`: "code",
+    "markdown", … `part`: where a cell was taken apart."""
 
     number: int
     kind: str
     text: str
     metadata: dict[str, Any] = field(default_factory=dict)
     part: int = 0
+    unit: str = "cell"  # what `number` counts: "cell" or "line"
+
+    @property
+    def where(self) -> dict[str, str]:
+        """Its place in words."""
+        return place(self.number, self.unit)
 
     @property
     def key(self) -> tuple[int, int]:
@@ -58,12 +66,23 @@ class Cell:
         return found if isinstance(found, dict) else {}
 
 
+def place(number: int, unit: str = "cell") -> dict[str, str]:
+    """A place in a file, in words, per language."""
+    return {lang: say(f"place-{unit}", {"number": number}, lang) for lang in LANGUAGES}
+
+
 def read_cells(path: Path) -> tuple[list[Cell], list[Message]]:
     """The cells of a notebook (.ipynb, nbformat 4) or of a Python file, and what was wrong with some. Raises Unreadable."""
     if path.suffix.lower() not in (".ipynb", ".py"):
         raise Unreadable("file-kind", file=path.name)
     text = _text(path)
     return _notebook(text) if path.suffix.lower() == ".ipynb" else _python(text)
+
+
+def unreadable(path: Path, error: OSError) -> Message:
+    """Why the system gives no file, in our own words."""
+    known = {FileNotFoundError: "file-absent", PermissionError: "file-forbidden"}.get(type(error))
+    return Message(known, {"file": path.name}) if known else Message("file-unreadable", {"why": type(error).__name__})
 
 
 def _text(path: Path) -> str:
@@ -76,7 +95,8 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
     except OSError as error:
-        raise Unreadable("file-unreadable", why=error.strerror or type(error).__name__) from None
+        message = unreadable(path, error)
+        raise Unreadable(message.id, **message.fields) from None
     if len(data) > MAX_BYTES:
         raise Unreadable("file-too-large", size=f"{len(data):,}", limit=f"{MAX_BYTES:,}")
     if b"\0" in data:
@@ -112,7 +132,7 @@ def _notebook(text: str) -> tuple[list[Cell], list[Message]]:
         if cell := _cell(number, item):
             cells.append(cell)
         else:
-            problems.append(Message("cell-malformed", {"cell": number}))
+            problems.append(Message("cell-malformed", {"cell": place(number)}))
     if (code := sum(len(cell.text) for cell in cells if cell.kind == "code")) > MAX_CODE:
         raise Unreadable("file-too-much-code", got=f"{code:,}", limit=f"{MAX_CODE:,}")
     return cells, problems
@@ -137,12 +157,14 @@ def _is_text(source: str) -> bool:
 def _python(text: str) -> tuple[list[Cell], list[Message]]:
     """A Python file's cells begin at the lines `# kvgrade: ID` and `# %%`."""
     cells, problems = [], []
-    for number, part in enumerate(_PY_CELL.split(text), start=1):
+    line = 1
+    for part in _PY_CELL.split(text):
+        number, line = line, line + part.count("\n")
         if len(part) > MAX_CELL:
-            problems.append(Message("cell-malformed", {"cell": number}))
+            problems.append(Message("cell-malformed", {"cell": place(number, "line")}))
         elif part.strip():
             kind = "markdown" if re.match(r"#\s*%%.*\[(?:markdown|raw)\]", part) else "code"
-            cells.append(Cell(number, kind, part))
+            cells.append(Cell(number, kind, part, unit="line"))
     if len(cells) > MAX_CELLS:
         raise Unreadable("file-too-many-cells", got=f"{len(cells):,}", limit=f"{MAX_CELLS:,}")
     return cells, problems

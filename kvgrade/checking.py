@@ -9,13 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from kvgrade import exercises as catalogue
 from kvgrade import progress
 from kvgrade.exercises import Exercise, exercise, exercises, hidden_tests
 from kvgrade.grading import MISSING, NOT_ATTEMPTED, Result
 from kvgrade.marking import grade_submission
 from kvgrade.report import Checked
 from kvgrade.sandbox import best_level, choose
-from kvgrade.submission import Submission, read_submission
+from kvgrade.submission import Submission, is_starter, read_submission
 from kvlib.errors import SpecError
 from kvlib.i18n import T
 
@@ -44,7 +45,7 @@ def check_file(path: Path, ids: Sequence[str], *, seed: str | None, level: int |
     results: list[tuple[Exercise, Result]] = []
     with pool_of(level) as (pool, reached, sandbox):
         problems = [m for m in submission.problems if not ids or m.fields.get("exercise") in (None, *ids)]
-        checked = Checked(str(path), submission.sheet, reached, sandbox, seed, problems, results, hints)
+        checked = Checked(str(path), submission.sheet, reached, sandbox, seed, problems, results, hints, own_copy(submission))
         begin(checked)
         for e in wanted:
             (result,) = grade_submission(submission, [e], pool, seed)
@@ -57,6 +58,19 @@ def remember(results: Sequence[tuple[Exercise, Result]], how: str = progress.CHE
     """Put what was attempted into the learner's progress."""
     tried = [r for _, r in results if r.status not in (MISSING, NOT_ATTEMPTED)]
     return progress.record(*(progress.Attempt(r.exercise, how, r.points, r.max, progress.now(), **timing) for r in tried))
+
+
+def own_copy(submission: Submission) -> Path | None:
+    """For an untouched original of the book: the learner's copy in reading/, where there is one that differs."""
+    path = submission.path.resolve()
+    if not path.is_relative_to(catalogue.HOME / "exercises"):
+        return None
+    if not all(is_starter(a.cell, exercise(a.exercise).starter) for a in submission.answers.values()):
+        return None
+    copy = catalogue.HOME / "reading" / path.relative_to(catalogue.HOME)
+    if not copy.is_file() or copy.read_bytes() == path.read_bytes():
+        return None
+    return copy.relative_to(Path.cwd()) if copy.is_relative_to(Path.cwd()) else copy
 
 
 def _wanted(submission: Submission, ids: Sequence[str]) -> list[Exercise]:

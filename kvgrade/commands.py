@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from kvgrade.grading import Result
     from kvgrade.progress import Progress
 
-LEARNER = (T("自學：", "To learn: "), "kvgrade check exercises/{lang}/04-cache-and-decode.ipynb kv-cache --hint 1")
+LEARNER = (T("自學：", "To learn: "), "kvgrade check reading/exercises/{lang}/02-the-formula.ipynb --hint 1")
 INTERVIEWEE = (T("準備面試：", "To practise for an interview: "), "kvgrade drill decode-step --minutes 25")
 NUMBERS = (T("練估算：", "To practise estimates: "), "kvgrade drill --numbers")
 TEACHER = (T("教師：", "To teach: "), "kvgrade bundle --lang {lang} --out student.zip")
-CLASS = (T("批改全班：", "To grade a class: "), "kvgrade class submissions.zip --out results --jobs 2 --seed-file seed.txt")
+CLASS = (T("批改全班：", "To grade a class: "), "kvgrade class submissions.zip --out results --seed-file seed.txt")
 EXAMPLES = "".join(f"\n\n{who}{what.format(lang=T('zh-TW', 'en'))}" for who, what in (
     LEARNER, INTERVIEWEE, NUMBERS, TEACHER, CLASS))  # fmt: skip
 
@@ -35,7 +35,7 @@ app = typer.Typer(
     help=T("批改這本書的練習：自學、計時練習、批改全班。\n\n你的答案在另一個行程裡執行，用隱藏測試批改；只告訴你哪一項性質不成立，不透露測試的輸入與答案。",
            "Grades the book's exercises: for one learner, against a clock, for a class.\n\nAn answer runs in a process of its own and is "
            "graded by hidden tests; you learn which property does not hold, never a test's input or its answer."),
-    epilog=T("每個命令都可加 --lang zh-TW 或 --lang en。結束碼 0：作答的題全部滿分；1：還有題沒滿分；2：輸入有誤。",
+    epilog=T("每個命令都可加 --lang zh-TW 或 --lang en。\n\n結束碼 0：作答的題全部滿分；1：還有題沒滿分；2：輸入有誤。",
              "Every command takes --lang zh-TW or --lang en. Exit codes: 0 everything attempted has full points; 1 not so; 2 wrong input.") + EXAMPLES,
 )  # fmt: skip
 
@@ -45,8 +45,8 @@ ExerciseIds = Annotated[list[str] | None, typer.Argument(metavar="[EXERCISE]…"
 
 @app.command(
     help=T("用隱藏測試批改一份練習（筆記本或 .py 檔）。", "Grade an exercise notebook or a .py file with the hidden tests."),
-    epilog=f"{EXAMPLE}kvgrade check exercises/{T('zh-TW', 'en')}/04-cache-and-decode.ipynb"
-    f"\n\n{EXAMPLE}kvgrade check 04-cache-and-decode.ipynb kv-cache gqa-attention --hint 2"
+    epilog=f"{EXAMPLE}kvgrade check reading/exercises/{T('zh-TW', 'en')}/02-the-formula.ipynb"
+    f"\n\n{EXAMPLE}kvgrade check 04-cache-and-decode.ipynb kv-cache --hint 2"
     f"\n\n{EXAMPLE}kvgrade check decode-step.py --json"
     + T("\n\n--json 的鍵：format, file, sheet, lang, level, sandbox, not_stopped, seed, points, max, problems（id, text, equals, trace）, "
         "exercises（exercise, title, optional, status, points, max, message, hints, properties（property, title, status, points, max, message））。"
@@ -73,7 +73,7 @@ def check(
     out = report.console()
 
     def begin(checked: report.Checked) -> None:
-        report.show_level(out, checked.level, checked.sandbox, checked.seed)
+        report.show_own_copy(out, checked)
         report.show_problems(out, checked.problems)
 
     def each(exercise: "Exercise", result: "Result") -> None:
@@ -88,6 +88,7 @@ def check(
         typer.echo(json.dumps(checked.as_dict(), ensure_ascii=False, indent=2))
     else:
         report.show_total(out, checked)
+        report.show_level(out, checked.level, checked.sandbox, checked.seed)
     _show_notes(done)
     return checked.exit_code
 

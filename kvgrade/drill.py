@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from kvgrade.drill_checks import Checker
 
 COMMANDS = {
+    "show": ("show", "題目"),
     "check": ("check", "c", "檢查"),
     "hint": ("hint", "h", "提示"),
     "time": ("time", "t", "時間"),
     "submit": ("submit", "s", "交卷"),
     "quit": ("quit", "q", "exit", "離開"),
 }
-COMMANDS_SHOWN = "check hint time submit quit"
+COMMANDS_SHOWN = "show check hint time submit quit"
 
 
 @dataclass
@@ -92,7 +93,7 @@ class Drill:
         if not line.strip():
             return
         try:
-            {"check": self._check, "hint": self._hint, "time": self._time, "submit": self._submit, "quit": self._quit,
+            {"show": self._show, "check": self._check, "hint": self._hint, "time": self._time, "submit": self._submit, "quit": self._quit,
              None: self._help}[name]()  # fmt: skip
         except SpecError as error:  # the file is gone, or no file at all: it can be mended
             self.out.print(T(f"錯誤：{error}", f"Error: {error}"))
@@ -101,6 +102,9 @@ class Drill:
         if self.clock.left <= 0 and not self.warned:
             self.warned = True
             self.out.print(T("時間到。可以繼續寫，成績會註明超時。", "Time is up. You may go on; the result will be marked overtime."))
+
+    def _show(self) -> None:
+        report.show_markdown(self.out, self.asked.statement[language()])
 
     def _help(self) -> None:
         report.say_lines(self.out, help_text())
@@ -134,7 +138,6 @@ class Drill:
             return
         self.clock.stopped, self.over = before, True  # grading takes none of the learner's time
         self.full = result.points == result.max
-        report.show_level(self.out, *self.checker.level, self.checker.seed)
         report.show_result(self.out, self.asked, result)
         overtime = self.clock.left < 0
         self.out.print()
@@ -142,6 +145,7 @@ class Drill:
                          f"看了 {self.hints} 個提示。",
                          f"Time {report.duration(self.clock.used)} of {self.clock.minutes:g} min{' (overtime)' if overtime else ''}, "
                          f"{self.hints} hint{'' if self.hints == 1 else 's'}."))  # fmt: skip
+        report.show_level(self.out, *self.checker.level, self.checker.seed)
         self.done = progress.record(progress.Attempt(self.asked.id, progress.DRILL, result.points, result.max, progress.now(),
                                                      round(self.clock.used, 1), self.clock.minutes))  # fmt: skip
         self._follow_ups()
@@ -189,5 +193,5 @@ def drill_exercise(id: str, *, minutes: float | None, notebook: bool, folder: Pa
 
 def help_text() -> str:
     """The commands of a session."""
-    return T("check 公開檢查 · hint 提示 · time 時間 · submit 交卷 · quit 離開（先存檔，再 check 或 submit）",
-             "check: public checks · hint · time · submit: hidden tests · quit (save the file first)")  # fmt: skip
+    return T("show 題目 · check 公開檢查 · hint 提示 · time 時間 · submit 交卷 · quit 離開（先存檔，再 check 或 submit）",
+             "show: the statement · check: public checks · hint · time · submit: hidden tests · quit (save the file first)")  # fmt: skip

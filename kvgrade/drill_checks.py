@@ -9,7 +9,7 @@ from kvgrade import checking
 from kvgrade.exercises import Exercise, hidden_tests
 from kvgrade.grading import Result
 from kvgrade.marking import grade_submission, opener_of
-from kvgrade.messages import say
+from kvgrade.messages import raised, say
 from kvgrade.public import Shown
 from kvgrade.session import AnswerRaised, SessionLost
 from kvgrade.submission import is_starter, read_submission
@@ -43,7 +43,7 @@ class Checker:
             if error.type == "NotImplementedError":
                 yield T("還沒作答：仍然丟出 NotImplementedError。", "Not attempted yet: it still raises NotImplementedError.")
                 return
-            yield say("raised", {"type": error.type, "text": error.text})
+            yield say(raised(error.type), {"type": error.type, "text": error.text})
             shown = error.trace
         except Failed as failed:
             yield say(failed.id, failed.fields)

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 from kvgrade.numbers import Question
 from kvgrade.quantity import BYTES, COUNT, MILLISECONDS
-from kvgrade.serving import Serving, alike, heads_text, model_text, uniform_presets, with_query_heads
-from kvlib.dtypes import bits
+from kvgrade.serving import Serving, alike, heads_text, model_text, product_text, uniform_presets, with_query_heads
 from kvlib.errors import SpecError
 from kvlib.hardware import GPUS
 from kvlib.i18n import T
@@ -52,8 +51,8 @@ def context(rng: random.Random) -> Question | None:
     spec = load_spec(preset)
     if n_tokens > spec.max_position_embeddings:
         return None
-    text = T(f"{model_text(spec)}，bf16。批次 {batch}、每個序列 {n_tokens:,} 個 token，KV 快取一共多少？",
-             f"{model_text(spec)}, bf16. Batch {batch}, {n_tokens:,} tokens each: how much KV cache in all?")  # fmt: skip
+    text = T(f"{model_text(spec)}，bf16。{_batch(n_tokens, batch)}，KV 快取一共多少？",
+             f"{model_text(spec)}, bf16. {_batch(n_tokens, batch)}: how much KV cache in all?")  # fmt: skip
     answer = kv_bytes(spec, n_tokens, batch)
     slips = [*_head_slips(preset, n_tokens, batch), *_batch_slip(answer, batch),
              (answer / spec.n_layers, T("只算了一層", "that is one layer only"))]  # fmt: skip
@@ -66,8 +65,8 @@ def fp8(rng: random.Random) -> Question | None:
     spec = load_spec(preset)
     if n_tokens > spec.max_position_embeddings:
         return None
-    text = T(f"{model_text(spec)}，權重 bf16，KV 快取改用 FP8 存（不計縮放值）。批次 {batch}、每個序列 {n_tokens:,} 個 token，KV 快取一共多少？",
-             f"{model_text(spec)}, bf16 weights, KV cache in FP8 (scales not counted). Batch {batch}, {n_tokens:,} tokens each: "
+    text = T(f"{model_text(spec)}，權重 bf16，KV 快取改用 FP8 存（不計縮放值）。{_batch(n_tokens, batch)}，KV 快取一共多少？",
+             f"{model_text(spec)}, bf16 weights, KV cache in FP8 (scales not counted). {_batch(n_tokens, batch)}: "
              "how much KV cache?")  # fmt: skip
     answer = kv_bytes(spec, n_tokens, batch, "fp8")
     slips = [(kv_bytes(spec, n_tokens, batch), T("2 倍：FP8 每個值只占 1 位元組", "2×: FP8 takes 1 byte per value")),
@@ -125,8 +124,8 @@ def sequences(rng: random.Random) -> Question | None:
     text = serving.text() + T(f"放得下幾個 {serving.n_tokens:,} token 的序列？（寫到小數一位，或只寫整數）",
                               f" How many sequences of {serving.n_tokens:,} tokens fit? (one decimal, or whole ones)")  # fmt: skip
     one = serving.ledger().kv_per_sequence(serving.n_tokens)
-    working = (*serving.working(), T("一個序列：", "One sequence: ") + _product(serving.spec, serving.kv_dtype)
-               + f" × {serving.n_tokens:,} = {_both(one)}", f"{format_bytes(serving.ledger().left_for_kv, 'GB')} ÷ {one:,} B = {answer:.2f}"
+    working = (*serving.working(), T("一個序列：", "One sequence: ") + serving.sequence_text(serving.ledger(), serving.n_tokens),
+               f"{format_bytes(serving.ledger().left_for_kv, 'GB')} ÷ {one:,} B = {answer:.2f}"
                + T(f"，整數 {int(answer)} 個", f", {int(answer)} whole"))  # fmt: skip
     slips = [(ledger.sequences(serving.n_tokens), why) for ledger, why in serving.slips()] + [(2 * answer, _half())]
     return Question("sequences", text + _within(3), COUNT, answer, 0.03, working, alike(slips, answer, 0.03),
@@ -139,11 +138,11 @@ def longest_context(rng: random.Random) -> Question | None:
     batch = rng.choice((1, 4, 8, 16))
     if serving is None or not 1000 <= (answer := serving.longest(serving.ledger(), batch)) <= 2_000_000:
         return None
-    text = serving.text() + T(f"批次 {batch}，每個序列最長能到多少 token？（只看記憶體，不管模型本身的上限）",
-                              f" Batch {batch}: how many tokens can each sequence hold? (memory alone, not the model's limit)")  # fmt: skip
+    text = serving.text() + T(f"{f'批次 {batch}，每個' if batch > 1 else '一個'}序列最長能到多少 token？（只看記憶體，不管模型本身的上限）",
+                              f" {f'Batch {batch}: how many tokens can each' if batch > 1 else 'How many tokens can one'} sequence hold? (memory alone, not the model's limit)")  # fmt: skip
     per_token = serving.ledger().kv_per_sequence(1)
-    working = (*serving.working(), T("一個 token：", "One token: ") + f"{_product(serving.spec, serving.kv_dtype)} = {_both(per_token)}",
-               f"{format_bytes(serving.ledger().left_for_kv, 'GB')} ÷ ({per_token:,} B × {batch}) = {answer:,} tokens")  # fmt: skip
+    working = (*serving.working(), T("一個 token：", "One token: ") + serving.sequence_text(serving.ledger(), 1),
+               f"{format_bytes(serving.ledger().left_for_kv, 'GB')} ÷ {f'({per_token:,} B × {batch})' if batch > 1 else f'{per_token:,} B'} = {answer:,} tokens")  # fmt: skip
     slips = [(serving.longest(ledger, batch), why) for ledger, why in serving.slips()]
     slips += [(2 * answer, _half()), (batch * answer, T("忘了批次：這是所有序列合計", "you forgot the batch: that is all sequences together"))]
     return Question("longest-context", text + _within(3), COUNT, answer, 0.03, working, alike(slips, answer, 0.03))
@@ -158,12 +157,14 @@ def cards(rng: random.Random) -> Question | None:
         f"要同時服務 {batch} 個 {serving.n_tokens:,} token 的序列，至少要幾張卡：1、2、4、8 還是 16 張（張量平行）？",
         f" To serve {batch} sequences of {serving.n_tokens:,} tokens at once, how many cards at least: 1, 2, 4, 8 or 16 "
         "(tensor parallel)?")  # fmt: skip
-    working = []
+    working: list[str] = []
     for n in (answer // 2, answer):
         ledger = serving.ledger(n_gpus=n)
-        fits = ledger.sequences(serving.n_tokens)
-        working.append(T(f"{n} 張：", f"{n} card{'s' * (n > 1)}: ") + serving.sum_text(ledger)
-                       + (f" → {fits:.1f} " + T("個序列", "sequences") if ledger.fits else T("，放不下", ": does not fit")))  # fmt: skip
+        fits, one = ledger.sequences(serving.n_tokens), ledger.kv_per_sequence(serving.n_tokens)
+        priced = T("一個序列：", "One sequence: ") + serving.sequence_text(ledger, serving.n_tokens)
+        working += [priced] if ledger.fits and priced not in working else []
+        working.append(T(f"{n} 張：", f"{n} card{'s' * (n > 1)}: ") + serving.sum_text(ledger) + (
+            f" ÷ {one:,} B = {fits:.1f} " + T("個序列", "sequences") if ledger.fits else T("，放不下", ": does not fit")))  # fmt: skip
     slips = [(serving.cards_for(batch, **change), why) for change, why in serving.changes()]
     slips += [(serving.cards_for(1), T("只算了一個序列的 KV", "you counted the KV of one sequence"))]
     known = [(n, why) for n, why in slips if n is not None]
@@ -184,10 +185,10 @@ def tpot_floor(rng: random.Random) -> Question | None:
     bandwidth = n * card.bandwidth / 1000  # bytes per ms
     answer = 1e3 * cost.seconds(card, n)
     text = T(f"{model_text(spec, params=True)}，權重 {serving.weight_dtype}、KV {serving.kv_dtype}，{n} × {card.name}（每張 "
-             f"{card.bandwidth / TB:g} TB/s）。批次 {batch}，每個序列已有 {n_tokens:,} 個 token。每個輸出 token 的時間（TPOT）"
+             f"{card.bandwidth / TB:g} TB/s）。{_batch(n_tokens, batch)}，已在快取裡。每個輸出 token 的時間（TPOT）"
              "下限是幾毫秒？（讀一次全部權重與 KV，頻寬用滿，不計通訊）",
              f"{model_text(spec, params=True)}, weights in {serving.weight_dtype}, KV in {serving.kv_dtype}, {n} × {card.name} "
-             f"({card.bandwidth / TB:g} TB/s each). Batch {batch}, {n_tokens:,} tokens in each sequence. What is the least time per "
+             f"({card.bandwidth / TB:g} TB/s each). {_batch(n_tokens, batch)}, all cached. What is the least time per "
              "output token (TPOT), in ms? (all weights and KV read once at full bandwidth, no communication)")  # fmt: skip
     working = (T("權重 ", "Weights ") + format_bytes(cost.weight_bytes, "GB") + " + KV " + format_bytes(cost.kv_bytes, "GB")
                + f" = {format_bytes(cost.nbytes, 'GB')}",
@@ -231,6 +232,12 @@ def _bytes_question(kind: str, text: str, answer: int, working: tuple[str, ...],
     return Question(kind, text + _within(2), BYTES, answer, 0.02, working, alike(slips, answer, 0.02))
 
 
+def _batch(n_tokens: int, batch: int) -> str:
+    if batch == 1:
+        return T(f"1 個 {n_tokens:,} token 的序列", f"1 sequence of {n_tokens:,} tokens")
+    return T(f"批次 {batch}、每個序列 {n_tokens:,} 個 token", f"Batch {batch}, {n_tokens:,} tokens each")
+
+
 def _within(percent: int) -> str:
     return T(f"（容許誤差 ±{percent}%）", f" (±{percent} %)")
 
@@ -249,18 +256,15 @@ def _batch_slip(answer: int, batch: int) -> list[tuple[float, str]]:
     return [(answer / batch, T(f"忘了批次 {batch}", f"you forgot the batch of {batch}"))] if batch > 1 else []
 
 
-def _product(spec: ModelSpec, dtype: str) -> str:
-    return f"2 × {spec.n_layers} × {spec.n_kv_heads} × {spec.head_dim} × {bits(dtype) / 8:g} B"
-
-
 def _price(spec: ModelSpec, dtype: str) -> str:
     names = T("（K 與 V）× 層 × KV 頭 × head_dim × 每個值的位元組", "(K and V) × layers × KV heads × head_dim × bytes per value")
-    return T("一個 token：", "One token: ") + f"{_product(spec, dtype)} = {_both(kv_bytes(spec, 1, kv_dtype=dtype))}  {names}"
+    return T("一個 token：", "One token: ") + f"{product_text(spec, dtype)} = {_both(kv_bytes(spec, 1, kv_dtype=dtype))}  {names}"
 
 
 def _working(spec: ModelSpec, n_tokens: int, batch: int, dtype: str) -> tuple[str, ...]:
     total = kv_bytes(spec, n_tokens, batch, dtype)
-    return _price(spec, dtype), f"× {n_tokens:,} × {batch} = {_both(total)} = {total / GB:.2f} GB"
+    times = f" × {batch}" if batch > 1 else ""
+    return _price(spec, dtype), f"× {n_tokens:,}{times} = {_both(total)} = {total / GB:.2f} GB"
 
 
 def _both(nbytes: int) -> str:

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from kvlib.errors import SpecError
+from kvlib.i18n import T
 
 SHEETS = Path(__file__).parent / "sheets"  # one JSON per sheet, built
 HOME = Path(__file__).resolve().parent.parent  # a checkout, or a bundle
@@ -62,7 +63,7 @@ def exercises() -> dict[str, Exercise]:
 def exercise(id: str) -> Exercise:
     """The exercise with this id. Raises SpecError with the known ids."""
     if id not in exercises():
-        raise SpecError(f"no exercise {id!r}; there are: {', '.join(exercises())}")
+        raise SpecError(T(f"沒有 {id} 這一題；有：{'、'.join(exercises())}", f"no exercise {id!r}; there are: {', '.join(exercises())}"))
     return exercises()[id]
 
 
@@ -74,8 +75,8 @@ def hidden_tests(id: str) -> ModuleType:
 
 @dataclass(frozen=True)
 class Mutant:
-    """A wrong solution that must lose points. `says`: completes "your result equals …", per language. `change`: (old, new)
-    pairs, each `old` occurring exactly once in the solution; or `source`: the whole wrong solution."""
+    """A wrong solution that must lose points. `says`: what its result is ("the result without 1/√d"), per language. `change`:
+    (old, new) pairs, each `old` occurring exactly once in the solution; or `source`: the whole wrong solution."""
 
     name: str
     says: Words
@@ -105,7 +106,7 @@ def solutions(sheet: str, lang: str = "en") -> dict[str, str]:
 
     path = HOME / "solutions" / lang / f"{sheet}.ipynb"
     if not path.is_file():
-        raise NoHiddenTests("this copy of the book has no solutions")
+        raise NoHiddenTests(T("這一份書裡沒有解答", "this copy of the book has no solutions"))
     return {id: answer.source for id, answer in read_submission(path).answers.items()}
 
 
@@ -114,9 +115,10 @@ def _module(folder: Path, id: str) -> ModuleType:
     path = folder / f"{id.replace('-', '_')}.py"
     if not path.is_file():
         raise NoHiddenTests(
-            f"there are no hidden tests for {id!r} in this copy of the book: your teacher grades with them. "
-            "The public checks run in the notebook: check(…)"
-        )
+            T(f"這一份書裡沒有 {id} 的隱藏測試，測試在老師那裡；公開檢查請在筆記本裡執行：check(…)",
+              f"there are no hidden tests for {id} in this copy of the book: your teacher grades with them. "
+              "The public checks run in the notebook: check(…)")
+        )  # fmt: skip
     if str(folder) not in sys.path:
         sys.path.append(str(folder))  # for what the modules share
     spec = importlib.util.spec_from_file_location(f"{folder.name}_{path.stem}", path)

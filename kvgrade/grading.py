@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from kvgrade.exercises import Exercise
+from kvgrade.messages import raised
 from kvgrade.session import AnswerRaised, Session, SessionLost
 from kvgrade.testing import Failed, Property, Trial, seed_of
 from kvgrade.variants import variants
 from kvlib.errors import SpecError
 
+PATIENCE = 2  # time-outs of one answer; what is left of its properties is then skipped
 NOT_ATTEMPTED, PASSED, PARTIAL, FAILED, MISSING = "not-attempted", "passed", "partial", "failed", "missing"
 
 
@@ -62,10 +64,11 @@ def grade(exercise: Exercise, props: tuple[Property, ...], open_session: Callabl
     session: Session | None = None
     outcomes: list[Outcome] = []
     held: set[str] = set()
+    timeouts = 0
     wrong: dict[int, tuple[Property, Failed]] = {}  # by the outcome's place
     try:
         for p in props:
-            if not set(p.needs) <= held:
+            if not set(p.needs) <= held or timeouts == PATIENCE:
                 outcomes.append(Outcome(p.name, p.title, 0, p.points, "skipped"))
                 continue
             message = None
@@ -76,17 +79,20 @@ def grade(exercise: Exercise, props: tuple[Property, ...], open_session: Callabl
                 if error.type == "NotImplementedError" and not outcomes:
                     return Result(exercise.id, NOT_ATTEMPTED, 0, exercise.points)
                 fields = {"type": error.type, "text": error.text, "trace": error.trace}
-                message = Message("too-much-work" if error.type == "TooMuchWork" else "raised", fields)
+                message = Message(raised(error.type), fields)
             except SessionLost as lost:
                 if session:
                     session.close()
                 session, message = None, Message(lost.reason)
+                timeouts += lost.reason == "timeout"
             except Failed as failed:
                 wrong[len(outcomes)] = p, failed
                 message = Message(failed.id, failed.fields)
             except SpecError:  # no process can be had, no hidden tests: not the answer's fault
                 raise
-            except Exception:  # noqa: BLE001 - a value that our own test stumbled over; the run goes on
+            except Exception:  # a value that our own test stumbled over; the run goes on
+                if session is None:  # not even a process: the grader's fault
+                    raise
                 message = Message("protocol")
             if message is None:
                 held.add(p.name)

@@ -11,7 +11,10 @@ from kvlib.i18n import language
 
 MESSAGES: dict[str, dict[str, str]] = {
     "value": {"zh-TW": "數值與參考答案不符", "en": "the value differs from the reference"},
-    "equals": {"zh-TW": "你的結果等於{equals}", "en": "your result equals {equals}"},
+    "equals": {
+        "zh-TW": "你的結果與這種常見的錯誤吻合：{equals}",
+        "en": "your result matches a known mistake: {equals}",
+    },
     "nan": {
         "zh-TW": "結果裡有 NaN 或無限大：是不是讀到還沒寫入的位置，或除以 0？",
         "en": "the result holds NaN or infinity: does it read what was never written, or divide by 0?",
@@ -27,9 +30,15 @@ MESSAGES: dict[str, dict[str, str]] = {
     "no-error": {"zh-TW": "{when}應丟出 {want}，卻沒有丟出例外", "en": "{when} it must raise {want}; it raised nothing"},
     "text": {"zh-TW": "{text}", "en": "{text}"},
     "raised": {"zh-TW": "執行時丟出 {type}：{text}", "en": "it raised {type}: {text}"},
+    "raised-type": {"zh-TW": "執行時丟出 {type}", "en": "it raised {type}"},
+    "missing-name": {"zh-TW": "答案裡沒有定義 {text}；名稱要和題目一樣", "en": "the answer does not define {text}; use the exercise's name"},
     "too-much-work": {
         "zh-TW": "做的工作遠多於所需（{text}），已停止；是不是有東西重複計算了？",
         "en": "stopped: far more work than needed ({text}); is something computed again and again?",
+    },
+    "too-much-work-type": {
+        "zh-TW": "做的工作遠多於所需，已停止；是不是有東西重複計算了？",
+        "en": "stopped: far more work than needed; is something computed again and again?",
     },
     "died": {
         "zh-TW": "執行答案的行程意外結束（呼叫了 exit，或當掉了？）",
@@ -53,6 +62,8 @@ MESSAGES: dict[str, dict[str, str]] = {
         "zh-TW": "沒有執行：它以前面沒通過的那一項為前提",
         "en": "not run: it builds on one above that does not hold yet",
     },
+    "same-above": {"zh-TW": "同上", "en": "same as above"},
+    "same-as": {"zh-TW": "與前面「{title}」那一項相同", "en": "the same as at “{title}”"},
     # the state of an exercise or a property, in one word
     "status-passed": {"zh-TW": "通過", "en": "pass"},
     "status-partial": {"zh-TW": "部分通過", "en": "partial"},
@@ -81,6 +92,12 @@ MESSAGES: dict[str, dict[str, str]] = {
         "en": "{id}: public checks passed. They ran in your own kernel (level 0) and are worth no points.\n"
         "The {points} points are for the hidden tests; in a terminal:\n  {command}",
     },
+    "public-passed-alone": {
+        "zh-TW": "{id}：公開檢查通過。它在你自己的核心（kernel）裡執行（第 0 級），不計分。\n"
+        "這一題的 {points} 分要看隱藏測試，由老師執行：存檔，把這份筆記本交給老師。",
+        "en": "{id}: public checks passed. They ran in your own kernel (level 0) and are worth no points.\n"
+        "The {points} points are for the hidden tests, which your teacher runs: save, and hand this notebook in.",
+    },
     "public-failed": {"zh-TW": "{id}：公開檢查沒過：{why}", "en": "{id}: a public check failed: {why}"},
     "public-unusable": {
         "zh-TW": "{entry} 回傳的東西，檢查無法使用（{type}：{text}）",
@@ -95,7 +112,9 @@ MESSAGES: dict[str, dict[str, str]] = {
     "public-frame": {"zh-TW": "  {name} 第 {number} 行：{code}", "en": "  {name}, line {number}: {code}"},
     # a file that is handed in
     "file-kind": {"zh-TW": "{file} 不是 .ipynb 或 .py 檔案", "en": "{file} is no .ipynb or .py file"},
-    "file-unreadable": {"zh-TW": "檔案無法讀取：{why}", "en": "the file cannot be read: {why}"},
+    "file-absent": {"zh-TW": "找不到檔案 {file}", "en": "there is no file {file}"},
+    "file-forbidden": {"zh-TW": "沒有讀取 {file} 的權限", "en": "you may not read {file}"},
+    "file-unreadable": {"zh-TW": "檔案無法讀取（{why}）", "en": "the file cannot be read ({why})"},
     "file-too-large": {"zh-TW": "檔案有 {size} 位元組，上限是 {limit}；請清除輸出後再存檔",
                        "en": "the file has {size} bytes, the limit is {limit}; clear the outputs and save it again"},
     "file-nul": {"zh-TW": "檔案裡有 NUL 位元組，不是文字檔", "en": "the file holds NUL bytes; it is not text"},
@@ -111,8 +130,11 @@ MESSAGES: dict[str, dict[str, str]] = {
                             "en": "the notebook has {got} cells, the limit is {limit}"},
     "file-too-much-code": {"zh-TW": "筆記本的程式碼有 {got} 個字元，上限是 {limit}",
                            "en": "the notebook has {got} characters of code, the limit is {limit}"},
+    "file-unread": {"zh-TW": "{file} 無法讀取，裡面的答案都沒有批改：{why}",
+                    "en": "{file} could not be read, and nothing in it was graded: {why}"},
     "file-older": {"zh-TW": "{file} 較舊，未採計；採計的是 {used}", "en": "{file} is older and does not count; {used} counts"},
     "file-other": {"zh-TW": "{file} 沒有任何一題的答案，未採計", "en": "{file} answers no exercise and does not count"},
+    "class-unread": {"zh-TW": "{name}：{files} 無法讀取，未批改", "en": "{name}: {files} could not be read and was not graded"},
     "archive-link": {"zh-TW": "{file} 是連結或特殊檔案，略過", "en": "{file} is a link or a special file and was skipped"},
     "archive-outside": {"zh-TW": "{file} 的路徑指向壓縮檔之外，略過", "en": "{file} points outside the archive and was skipped"},
     "archive-encrypted": {"zh-TW": "{file} 有密碼保護，略過", "en": "{file} is protected by a password and was skipped"},
@@ -120,23 +142,26 @@ MESSAGES: dict[str, dict[str, str]] = {
     "archive-broken": {"zh-TW": "{file} 已損壞或無法解壓縮，略過", "en": "{file} is broken or cannot be unpacked and was skipped"},
     "grader-error": {"zh-TW": "批改程式出錯（{type}），這一題尚未批改；請告訴老師",
                      "en": "the grader failed ({type}); this exercise is not graded yet; tell your teacher"},
-    "cell-malformed": {"zh-TW": "第 {cell} 個儲存格無法解讀，略過", "en": "cell {cell} cannot be read and was skipped"},
-    "cell-not-python": {"zh-TW": "第 {cell} 個儲存格以 {magic} 開頭，不是 Python，略過",
-                        "en": "cell {cell} begins with {magic}: it is not Python and was skipped"},
-    "magic-dropped": {"zh-TW": "第 {cell} 個儲存格的這一行不會執行：{line}", "en": "this line of cell {cell} is not run: {line}"},
-    "check-dropped": {"zh-TW": "第 {cell} 個儲存格裡的 {line} 與答案無關，略過",
-                      "en": "{line} in cell {cell} is not part of the answer and was skipped"},
+    # a place in it: {cell}, {used} and {cells} are words, as of Cell.where
+    "place-cell": {"zh-TW": "第 {number} 個儲存格", "en": "cell {number}"},
+    "place-line": {"zh-TW": "第 {number} 行起的一段", "en": "the block at line {number}"},
+    "cell-malformed": {"zh-TW": "{cell}無法解讀，略過", "en": "{cell} cannot be read and was skipped"},
+    "cell-not-python": {"zh-TW": "{cell}以 {magic} 開頭，不是 Python，略過",
+                        "en": "{cell} begins with {magic}: it is not Python and was skipped"},
+    "magic-dropped": {"zh-TW": "{cell}的這一行不會執行：{line}", "en": "this line of {cell} is not run: {line}"},
+    "check-dropped": {"zh-TW": "{cell}裡的 {line} 與答案無關，略過",
+                      "en": "{line} in {cell} is not part of the answer and was skipped"},
     "answer-missing": {"zh-TW": "找不到 {exercise} 的答案", "en": "there is no answer to {exercise}"},
-    "answer-duplicate": {"zh-TW": "{exercise} 有多個答案（第 {cells} 個儲存格）；採用第 {used} 個儲存格",
-                         "en": "{exercise} is answered more than once (cells {cells}); cell {used} counts"},
-    "answer-elsewhere": {"zh-TW": "{exercise} 的答案不在原來的儲存格；採用第 {used} 個儲存格",
-                         "en": "{exercise} is not answered in its own cell; cell {used} counts"},
-    "answer-renamed": {"zh-TW": "第 {cell} 個儲存格（{exercise}）沒有定義 {entry}；名稱不能改",
-                       "en": "cell {cell} ({exercise}) does not define {entry}; the name must stay"},
-    "answer-not-code": {"zh-TW": "{exercise} 的答案在第 {cell} 個儲存格，但它不是程式碼儲存格",
-                        "en": "the answer to {exercise} is in cell {cell}, which is no code cell"},
-    "answer-unknown": {"zh-TW": "第 {cell} 個儲存格標示為 {exercise}，但沒有這一題",
-                       "en": "cell {cell} is marked {exercise}; there is no such exercise"},
+    "answer-duplicate": {"zh-TW": "{exercise} 有多個答案（{cells}）；採用{used}",
+                         "en": "{exercise} is answered more than once ({cells}); {used} counts"},
+    "answer-elsewhere": {"zh-TW": "{exercise} 的答案不在原來的儲存格；採用{used}",
+                         "en": "{exercise} is not answered in its own cell; {used} counts"},
+    "answer-renamed": {"zh-TW": "{cell}（{exercise}）沒有定義 {entry}；名稱不能改",
+                       "en": "{cell} ({exercise}) does not define {entry}; the name must stay"},
+    "answer-not-code": {"zh-TW": "{exercise} 的答案在{cell}，但那裡不是程式碼",
+                        "en": "the answer to {exercise} is in {cell}, which is no code"},
+    "answer-unknown": {"zh-TW": "{cell}標示為 {exercise}，但沒有這一題",
+                       "en": "{cell} is marked {exercise}; there is no such exercise"},
     "answers-moved": {"zh-TW": "答案的順序與練習不同（不影響分數）",
                       "en": "the answers are not in the sheet's order (this costs nothing)"},
     "points-ignored": {"zh-TW": "檔案裡 {exercise} 的配分寫成 {got}；以題目的 {want} 分為準",
@@ -159,6 +184,11 @@ def say(id: str, fields: Mapping[str, Any] | None = None, lang: str | None = Non
     return sentence
 
 
+def raised(type: str) -> str:
+    """The id of the message about an exception of this class."""
+    return {"TooMuchWork": "too-much-work", "NameMissing": "missing-name"}.get(type, "raised")
+
+
 def plain(text: str) -> str:
     """Text that cannot steer a terminal or reorder a line: newlines and what can be printed."""
     return "".join(c if c.isprintable() or c == "\n" else "�" for c in text.expandtabs(4))
@@ -167,6 +197,6 @@ def plain(text: str) -> str:
 def _remarks(id: str, words: Mapping[str, Any]) -> Iterator[str]:
     if "equals" in words and id != "equals":
         yield "equals"
-    missing = id == "raised" and words.get("type") in ("ModuleNotFoundError", "ImportError")
+    missing = id in ("raised", "raised-type") and words.get("type") in ("ModuleNotFoundError", "ImportError")
     if missing and re.search(r"\b(kvlib|kvgrade)\b", str(words.get("text"))):
         yield "imports-book"

@@ -25,7 +25,7 @@ def numbers_drill(n: int, seed: str | None, out: Console, terminal: Terminal | N
     terminal = terminal or open_terminal(lambda: T(f"第 {asked}／{n} 題 · 答對 {right} · {report.duration(now() - started)}",
                                                    f"question {asked} of {n} · {right} right · {report.duration(now() - started)}"))  # fmt: skip
     report.say_lines(out, T(f"{n} 題估算（種子 {seed}）。答案寫成 1.25 GiB、320 KiB、20.8 ms、10.4 或 1.3e9；輸入 q 結束。",
-                            f"{n} estimates (seed {seed}). Answer as 1.25 GiB, 320 KiB, 20.8 ms, 10.4 or 1.3e9; q to stop."))  # fmt: skip
+                            f"{n} estimate{'s' * (n > 1)} (seed {seed}). Answer as 1.25 GiB, 320 KiB, 20.8 ms, 10.4 or 1.3e9; q to stop."))  # fmt: skip
     replied = 0
     try:
         for question in questions(n, seed):

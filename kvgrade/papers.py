@@ -29,15 +29,15 @@ def write_paper(exercise: Exercise, folder: Path, notebook: bool) -> Path:
             except FileExistsError:
                 n += 1
     except OSError as error:
-        raise SpecError(T(f"無法在 {folder} 寫檔：{error.strerror}；請用 --dir 換一個資料夾",
-                          f"cannot write in {folder}: {error.strerror}; choose another folder with --dir")) from None  # fmt: skip
+        raise SpecError(T(f"無法在 {folder} 寫檔（{type(error).__name__}）；請用 --dir 換一個資料夾",
+                          f"cannot write in {folder} ({type(error).__name__}); choose another folder with --dir")) from None  # fmt: skip
 
 
 def as_python(exercise: Exercise) -> str:
     """The statement as comments, the given code, the starter below its marker."""
     lines = "\n".join(f"# {line}".rstrip() for line in wrap_markdown(exercise.statement[language()], WIDTH))
     given = f"# %% {T('給定的程式，不用改', 'given, leave it as it is')}\n{exercise.given}\n\n" if exercise.given else ""
-    return f"# %% [markdown]\n{lines}\n\n{given}# kvgrade: {exercise.id}\n{exercise.starter}\n"
+    return f"# %% [markdown]\n{lines}\n\n{given}# %%\n# kvgrade: {exercise.id}\n{exercise.starter}\n"
 
 
 def as_notebook(exercise: Exercise) -> str:

@@ -4,6 +4,7 @@ Invariant: `check` prints and never raises, whatever the answer does; what it pr
 """
 
 import linecache
+import shlex
 import sys
 import traceback
 from pathlib import Path
@@ -11,8 +12,9 @@ from typing import Any
 
 import torch
 
+from kvgrade import exercises as catalogue
 from kvgrade.exercises import HOME, Exercise, exercise
-from kvgrade.messages import say
+from kvgrade.messages import raised, say
 from kvgrade.session import AnswerRaised, Session, SessionLost
 from kvgrade.testing import Failed, Kept, Trial
 from kvgrade.worker.host import Host
@@ -44,7 +46,7 @@ def report(asked: Exercise, answer: Any) -> str:
     except AnswerRaised as error:
         if error.type == "NotImplementedError" and not trial.held:
             return say("public-not-attempted", names)
-        why = say("raised", {"type": error.type, "text": error.text})
+        why = say(raised(error.type), {"type": error.type, "text": error.text})
         return _failed(names, why, _line(asked, error), _own_frames(host.error, answer))
     except Failed as failed:
         if failed.fields.get("got") == "NotImplementedError":
@@ -56,7 +58,7 @@ def report(asked: Exercise, answer: Any) -> str:
     except Exception as error:  # noqa: BLE001  the check could not use what it was given
         why = say("public-unusable", {**names, "type": type(error).__name__, "text": str(error)})
         return _failed(names, why, _line(asked, error))
-    return say("public-passed", names)
+    return say("public-passed" if catalogue.HIDDEN.is_dir() else "public-passed-alone", names)
 
 
 class _Here(Host):
@@ -152,7 +154,8 @@ def _names_beside(answer: Any) -> dict[str, Any]:
 
 
 def _command(asked: Exercise) -> str:
-    """The command that runs the hidden tests on the notebook that is open, as typed in the book's folder."""
+    """The command that runs the hidden tests on the notebook that is open, as typed in the book's folder; elsewhere with the
+    whole path, which holds in any folder."""
     here = Path.cwd().resolve()
-    folder = f"{here.relative_to(HOME).as_posix()}/" if here != HOME and here.is_relative_to(HOME) else ""
-    return f"kvgrade check {folder}{asked.sheet}.ipynb"
+    file = here / f"{asked.sheet}.ipynb"
+    return f"kvgrade check {shlex.quote((file.relative_to(HOME) if here.is_relative_to(HOME) else file).as_posix())}"

@@ -63,8 +63,8 @@ def _size(number: float, unit: str, text: str) -> Quantity:
     if unit not in _SIZES and unit:
         raise _wrong_unit(text, T("、", ", ").join(UNITS))
     if not unit and number < 1000:
-        raise SpecError(T(f"{text} 是什麼單位？請寫出來，例如 {text} GiB；只寫數字就是位元組",
-                          f"{text} in which unit? Write it, as in {text} GiB; a bare number means bytes"))  # fmt: skip
+        raise SpecError(T(f"{number:g} 位元組？請加上單位，例如 {number:g} GiB",
+                          f"{number:g} byte{'s' * (number != 1)}? Add the unit, as in {number:g} GiB"))  # fmt: skip
     name, size = _SIZES.get(unit, ("", 1))
     return Quantity(number * size, name)
 

@@ -57,6 +57,8 @@ class Pool:
         _sweep()
         self._folder = tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-")
         os.chmod(self._folder, 0o711)
+        if self.kind in ("none", "container") and sys.platform == "linux" and not self._landlock:
+            linux.dumpable(False)  # else an answer of the same user could read seeds and references in our memory
         for _ in range(self.jobs):
             self._places.put(None)
         return self

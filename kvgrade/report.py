@@ -6,6 +6,7 @@ The keys of the dicts are a promise to scripts; tests hold them. Colour says not
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
@@ -14,12 +15,13 @@ from rich.text import Text
 
 from kvgrade.exercises import Exercise
 from kvgrade.messages import plain, say
+from kvgrade.told import Told, frames, sentence, tell
 from kvgrade.wrap import wrap
 from kvlib.i18n import T, language
 
 if TYPE_CHECKING:  # grading needs torch; what only shows does not
     from kvgrade.classroom import ClassReport
-    from kvgrade.grading import Message, Outcome, Result
+    from kvgrade.grading import Message, Result
 
 WIDTH = 79
 FORMAT = 1
@@ -39,6 +41,7 @@ class Checked:
     problems: Sequence["Message"]
     results: Sequence[tuple[Exercise, "Result"]]
     hints: int = 0
+    own_copy: Path | None = None  # the file is the book's original, and this is where the learner writes
 
     @property
     def points(self) -> int:
@@ -117,12 +120,14 @@ def console() -> Console:
 
 
 def show_level(out: Console, level: int, sandbox: str, seed: str | None = None) -> None:
-    """The level in force, by what means, and what it does not stop."""
+    """What comes last: the level in force, by what means, what it does not stop; the seed whole on its line, to be copied."""
     from kvgrade.sandbox import describe
 
-    seeded = T(f"（種子 {seed}）", f" (seed {seed})") if seed else ""
-    say_lines(out, describe(level, sandbox)[language()] + seeded)
+    out.print()
+    say_lines(out, describe(level, sandbox)[language()], style="dim")
     say_lines(out, say(f"unstopped-{level}"), style="dim")
+    if seed:
+        out.print(Text(T("種子：", "seed: ") + plain(seed), style="dim"))
 
 
 def show_result(out: Console, exercise: Exercise, result: "Result", hints: int = 0) -> None:
@@ -134,10 +139,10 @@ def show_result(out: Console, exercise: Exercise, result: "Result", hints: int =
     out.print()
     _row(out, left, Text(right, style=COLOURS[result.status]))
     if result.message:
-        _show_message(out, result.message)
+        _show_message(out, sentence(result.message, lang), frames(result.message))
     first_skipped = next((o for o in result.outcomes if o.status == "skipped"), None)
-    for outcome in result.outcomes:
-        _show_outcome(out, outcome, explained=outcome is not first_skipped)
+    for told in tell(result.outcomes, lang):
+        _show_outcome(out, told, explained=told.outcome is not first_skipped)
     for n, hint in enumerate(exercise.hints[lang][:hints], start=1):
         show_hint(out, n, len(exercise.hints[lang]), hint)
 
@@ -168,6 +173,14 @@ def show_markdown(out: Console, text: str, indent: int = 0) -> None:
         out.print(" " * indent + line)
 
 
+def show_own_copy(out: Console, checked: Checked) -> None:
+    """That the file is the book's original, where the learner writes in a copy."""
+    if checked.own_copy:
+        say_lines(out, T("注意：這是書的原檔，還沒作答；你寫在自己的副本裡：",
+                         "Note: this is the book's original, not attempted; you write in your own copy:"), style="yellow")  # fmt: skip
+        out.print(f"  kvgrade check {shlex.quote(checked.own_copy.as_posix())}")
+
+
 def show_problems(out: Console, problems: Iterable["Message"]) -> None:
     """What is odd about the file."""
     for problem in problems:
@@ -177,6 +190,7 @@ def show_problems(out: Console, problems: Iterable["Message"]) -> None:
 def show_class(out: Console, done: "ClassReport") -> None:
     """What a run over a class did, in a few lines; the marks are in the files."""
     n = len(done.records)
+    level, _, sandbox = done.level.partition(" ")
     out.print(T(f"共 {n} 份作業，這次批改了 {done.graded} 份；結果在 {done.out}",
                 f"{n} submissions, {done.graded} graded now; results are in {done.out}"))  # fmt: skip
     if done.similar:
@@ -187,6 +201,8 @@ def show_class(out: Console, done: "ClassReport") -> None:
     if done.errors:
         say_lines(out, T(f"有 {done.errors} 題因批改程式出錯而沒有成績；重跑會再試",
                          f"the grader itself failed at {done.errors} answers; run again to retry them"), style="red")  # fmt: skip
+    if sandbox:
+        show_level(out, int(level), sandbox)
 
 
 def say_lines(out: Console, text: str, indent: int = 0, style: str = "") -> None:
@@ -204,22 +220,22 @@ def duration(seconds: float) -> str:
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
-def _show_outcome(out: Console, outcome: "Outcome", explained: bool) -> None:
+def _show_outcome(out: Console, told: Told, explained: bool) -> None:
+    outcome = told.outcome
     style = COLOURS[outcome.status]
     word = say(f"status-{outcome.status}")
     width = max(cell_len(say(f"status-{status}")) for status in ("passed", "failed", "skipped"))
     mark = "  " + word + " " * (width - cell_len(word)) + "  "
     _row(out, Text.assemble((mark, style), outcome.title[language()]), Text(f"{outcome.points}/{outcome.max}"), cell_len(mark))
-    if outcome.message:
-        _show_message(out, outcome.message, cell_len(mark))
+    if told.text:
+        _show_message(out, told.text, told.trace, cell_len(mark))
     elif outcome.status == "skipped" and not explained:
         say_lines(out, say("skipped"), cell_len(mark), "dim")
 
 
-def _show_message(out: Console, message: "Message", indent: int = 4) -> None:
-    say_lines(out, say(message.id, message.fields), indent)
-    trace = plain(str(message.fields.get("trace", ""))).rstrip().splitlines()
-    for line in trace[-TRACE_LINES:]:
+def _show_message(out: Console, text: str, trace: str, indent: int = 4) -> None:
+    say_lines(out, text, indent)
+    for line in trace.splitlines()[-TRACE_LINES:]:
         shown = Text(" " * indent + line, style="dim")
         shown.truncate(WIDTH)
         out.print(shown)

@@ -169,7 +169,7 @@ def describe(level: int, kind: str) -> dict[str, str]:
         return {"zh-TW": f"第 2 級：獨立行程加上沙箱（{name}）：看不到其他檔案、網路與行程",
                 "en": f"level 2: a process of its own in a sandbox ({name}): no other files, network or processes"}  # fmt: skip
     if filters.landlock_version():
-        return {"zh-TW": "第 1 級：獨立行程，以 Landlock 擋下其他檔案；沒有沙箱",
-                "en": "level 1: a process of its own, other files closed by Landlock; no sandbox"}  # fmt: skip
+        return {"zh-TW": "第 1 級：獨立行程，由核心擋下其他檔案（Landlock）；沒有沙箱",
+                "en": "level 1: a process of its own, other files closed by the kernel (Landlock); no sandbox"}  # fmt: skip
     return {"zh-TW": "第 1 級：獨立行程；答案仍可能讀取你的檔案、使用網路，只用來批改你信得過的人",
             "en": "level 1: a process of its own; an answer can still read your files and use the network: grade people you trust"}  # fmt: skip

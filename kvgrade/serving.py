@@ -14,9 +14,10 @@ from kvlib.dtypes import bits
 from kvlib.errors import SpecError
 from kvlib.hardware import CAPACITIES, GPUS
 from kvlib.i18n import T
+from kvlib.memory import kv_bytes
 from kvlib.readers import load_spec, presets
 from kvlib.spec import ModelSpec
-from kvlib.units import GB
+from kvlib.units import GB, format_bytes
 
 RUNTIME_GB = 3
 COUNTS = (1, 2, 4, 8, 16)
@@ -125,6 +126,20 @@ class Serving:
         parts = " − ".join(f"{n / GB:,.2f}" for n in (ledger.capacity, ledger.weights, ledger.runtime))
         return f"{parts} = {ledger.left_for_kv / GB:,.2f} GB".replace("= -", "= −")
 
+    def sequence_text(self, ledger: Budget, n_tokens: int) -> str:
+        """Bytes of one sequence over all cards, as a product: the model's own, times how often each head is stored."""
+        copies = ledger.kv_per_sequence(n_tokens) // kv_bytes(self.spec, n_tokens, kv_dtype=self.kv_dtype)
+        tokens = f" × {n_tokens:,}" if n_tokens > 1 else ""
+        often = f" × {copies}" if copies > 1 else ""
+        total = ledger.kv_per_sequence(n_tokens)
+        return f"{product_text(self.spec, self.kv_dtype)}{tokens}{often} = {total:,} B = {format_bytes(total)}" + self._copied(ledger, copies)
+
+    def _copied(self, ledger: Budget, copies: int) -> str:
+        heads, cards = self.spec.n_kv_heads, ledger.n_gpus
+        often = {2: "twice"}.get(copies, f"{copies} times")
+        return "" if copies == 1 else T(f"（{cards} 張卡、{heads} 個 KV 頭：每個頭存 {copies} 份，所以 × {copies}）",
+                                        f" ({cards} cards, {heads} KV heads: each head is stored {often}, hence × {copies})")  # fmt: skip
+
     def _size(self) -> str:
         card = GPUS[self.gpu]
         return {"decimal": f"{card.marketed}·10⁹ B", "binary": f"{card.marketed}·2³⁰ B",
@@ -151,6 +166,11 @@ def model_text(spec: ModelSpec, params: bool = False) -> str:
     return T(f"{spec.name}（{size}{spec.n_layers} 層、{spec.n_heads} 個查詢頭、{spec.n_kv_heads} 個 KV 頭、head_dim {spec.head_dim}）",
              f"{spec.name} ({size}{spec.n_layers} layers, {spec.n_heads} query heads, {spec.n_kv_heads} KV heads, "
              f"head_dim {spec.head_dim})")  # fmt: skip
+
+
+def product_text(spec: ModelSpec, dtype: str) -> str:
+    """Bytes of one token, as a product."""
+    return f"2 × {spec.n_layers} × {spec.n_kv_heads} × {spec.head_dim} × {bits(dtype) / 8:g} B"
 
 
 def heads_text(spec: ModelSpec) -> str:

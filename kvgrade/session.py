@@ -17,6 +17,7 @@ class AnswerRaised(Exception):
 
     def __init__(self, error: Mapping[str, Any]) -> None:
         self.type, self.text, self.trace = (str(error.get(key, ""))[:5000] for key in ("type", "text", "trace"))
+        self.text = " ".join(self.text.split())  # one line: it cannot look like a report
         self.bases = tuple(map(str, error.get("bases", ())))
         super().__init__(f"{self.type}: {self.text}")
 

@@ -76,7 +76,7 @@ def read_submission(path: Path, exercises: Mapping[str, Exercise] | None = None)
             problems += more
     for cell in code:  # a book of other exercises, or a copy without sheets: the metadata names them all the same
         if (id := _id_of(cell)) and id not in exercises:
-            problems.append(Message("answer-unknown", {"exercise": id, "cell": cell.number}))
+            problems.append(Message("answer-unknown", {"exercise": id, "cell": cell.where}))
             if not exercises and _role(cell) == "answer":
                 chosen[id] = _Candidate(cell, METADATA, True, False)
     definitions = Definitions(s for body in parsed.values() for s in body or ())
@@ -85,7 +85,7 @@ def read_submission(path: Path, exercises: Mapping[str, Exercise] | None = None)
         cell = candidate.cell
         given = exercises[id].given if id in exercises else ""
         source, dropped = definitions.with_needs(cell, parsed[cell.key], given)
-        problems += [Message("check-dropped", {"cell": cell.number, "line": line[:200]}) for line in dropped]
+        problems += [Message("check-dropped", {"cell": cell.where, "line": line[:200]}) for line in dropped]
         answers[id] = Answer(id, source, cell.text, candidate.found, cell.number)
     sheet = _sheet(Path(path), cells, answers, exercises)
     problems += _moved(answers, exercises)
@@ -110,10 +110,10 @@ def _python_cells(cells: list[Cell]) -> tuple[list[Cell], list[Message]]:
         if cell.kind != "code" or _role(cell) in ("given", "check"):
             continue
         if magic := cell_magic(cell.text):
-            problems.append(Message("cell-not-python", {"cell": cell.number, "magic": f"%%{magic[:40]}"}))
+            problems.append(Message("cell-not-python", {"cell": cell.where, "magic": f"%%{magic[:40]}"}))
             continue
         text, dropped = without_magics(cell.text)
-        problems += [Message("magic-dropped", {"cell": cell.number, "line": line[:200]}) for line in dropped]
+        problems += [Message("magic-dropped", {"cell": cell.where, "line": line[:200]}) for line in dropped]
         out.append(cell.with_text(text))
     return out, problems
 
@@ -180,12 +180,12 @@ def _best(exercise: Exercise, candidates: list[_Candidate]) -> tuple[_Candidate,
     best = [c for c in pool if c.found == (METADATA, MARKER, NAME)[best_way]][-1]
     problems = []
     if len(real) > 1:
-        cells = ", ".join(str(c.cell.number) for c in real)
-        problems.append(Message("answer-duplicate", {"exercise": exercise.id, "cells": cells, "used": best.cell.number}))
+        cells = {lang: between.join(c.cell.where[lang] for c in real) for lang, between in (("zh-TW", "、"), ("en", ", "))}
+        problems.append(Message("answer-duplicate", {"exercise": exercise.id, "cells": cells, "used": best.cell.where}))
     elif best.found != METADATA and len(candidates) > 1:
-        problems.append(Message("answer-elsewhere", {"exercise": exercise.id, "used": best.cell.number}))
+        problems.append(Message("answer-elsewhere", {"exercise": exercise.id, "used": best.cell.where}))
     if not best.defines and not best.starter:
-        problems.append(Message("answer-renamed", {"exercise": exercise.id, "cell": best.cell.number, "entry": exercise.entry}))
+        problems.append(Message("answer-renamed", {"exercise": exercise.id, "cell": best.cell.where, "entry": exercise.entry}))
     return best, problems
 
 
@@ -196,7 +196,7 @@ def _misplaced(cells: list[Cell], exercises: Mapping[str, Exercise]) -> list[Mes
         marker = _MARKER.match(cell.text)
         id = cell.about("kvgrade").get("exercise") if _role(cell) == "answer" else marker[1] if marker else None
         if cell.kind != "code" and isinstance(id, str) and id in exercises:
-            found.append(Message("answer-not-code", {"exercise": id, "cell": cell.number}))
+            found.append(Message("answer-not-code", {"exercise": id, "cell": cell.where}))
     return found
 
 

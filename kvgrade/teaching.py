@@ -22,10 +22,10 @@ def register(app: typer.Typer) -> None:
         "class",
         help=T("批改全班：資料夾，或學習平台匯出的壓縮檔；中斷後可接續。",
                "Grade a class: a folder, or a zip from the LMS. A run that was stopped goes on where it was; grading again gives the same."),
-        epilog=f"{EXAMPLE}kvgrade class submissions.zip --out results --jobs 2 --seed-file seed.txt"
-        f"\n\n{EXAMPLE}kvgrade class submissions/ --out results --fill-moodle grades.csv --lang {T('zh-TW', 'en')}"
-        + T("\n\n種子檔請保密並留存：同一個種子出同樣的題，重新批改才會一致。結束碼 0：全部批改完；1：有題目批改失敗；2：輸入有誤。",
-            "\n\nKeep the seed file, and keep it secret: the same seed asks the same questions, so a re-grade agrees. Exit codes: 0 all "
+        epilog=f"{EXAMPLE}kvgrade class submissions.zip --out results --seed-file seed.txt"
+        f"\n\n{EXAMPLE}kvgrade class submissions/ --jobs 2 --fill-moodle grades.csv"
+        + T("\n\n種子檔請保密並留存：同一個種子出同樣的題，重新批改才會一致。\n\n結束碼 0：全部批改完；1：有題目批改失敗；2：輸入有誤。",
+            "\n\nKeep the seed file, and keep it secret: the same seed asks the same questions, so a re-grade agrees.\n\nExit codes: 0 all "
             "graded; 1 the grader failed at something; 2 wrong input."),
     )(grade_class)  # fmt: skip
     app.command(
@@ -49,7 +49,7 @@ def grade_class(
     jobs: Annotated[int | None, typer.Option(min=1, show_default=False, help=T(
         "同時批改幾份（預設：處理器數）", "How many at once (default: the processors)"))] = None,
     seed_file: Annotated[Path | None, typer.Option(show_default=False, help=T(
-        "種子檔（沒有就產生；預設 seed.txt，在輸出資料夾）", "Seed file (made where absent; default: seed.txt in the output folder)"))] = None,
+        "種子檔（沒有就產生；預設在輸出資料夾旁邊：results.seed）", "Seed file (made where absent; default: beside the output folder, results.seed)"))] = None,
     level: Level = None,
     sheet: Annotated[list[str] | None, typer.Option(show_default=False, help=T(
         "指定練習；可重複（預設：交來的）", "What was set; may be repeated (default: every sheet that someone handed in)"))] = None,
@@ -66,7 +66,11 @@ def grade_class(
     done = classroom.grade_class(submissions, out, jobs=jobs, seed_file=seed_file, lang=language(), level=level and int(level),
                                  fill_canvas=fill_canvas, fill_moodle=fill_moodle, console=Console(stderr=True),
                                  sheets=tuple(sheet or ()))  # fmt: skip
-    report.show_class(report.console(), done)
+    console = report.console()
+    report.show_class(console, done)
+    report.say_lines(console, T("成績：", "Marks: ") + f"{out / 'marks.csv'}{T('；總覽：', '; overview: ')}{out / 'index.html'}")
+    report.say_lines(console, T(f"種子：{done.seed_file}（請留存，不要公開：題目由它產生）",
+                                f"Seed: {done.seed_file} (keep it, and keep it secret: the questions are drawn from it)"))  # fmt: skip
     return 1 if done.errors else 0
 
 

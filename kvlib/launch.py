@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from kvlib import usage
 from kvlib.errors import SpecError
 from kvlib.i18n import LANGUAGES, T, language_from_locale, set_language
 
@@ -22,7 +23,7 @@ def launch(prog: str, module: str, argv: Sequence[str] | None = None) -> int:
     app = import_module(module).app  # after the language is set: its help texts are in it
 
     try:
-        return app(args, prog_name=prog, standalone_mode=False) or 0
+        return usage.command(app, args)(args, prog_name=prog, standalone_mode=False) or 0
     except SpecError as error:
         print(T(f"錯誤：{error}", f"Error: {error}"), file=sys.stderr)
         return 2
@@ -32,7 +33,7 @@ def launch(prog: str, module: str, argv: Sequence[str] | None = None) -> int:
         if not hasattr(error, "exit_code"):
             raise
         if hasattr(error, "show"):
-            error.show()
+            usage.show(error)
         return error.exit_code
 
 

@@ -44,6 +44,7 @@ class ClassReport:
     unmatched: tuple[str, ...] = ()
     similar: int = 0
     errors: int = 0  # exercises at which the grader itself failed
+    seed_file: Path = Path()
     sheets: tuple[str, ...] = field(default=())
 
 
@@ -55,7 +56,7 @@ def grade_class(submissions: Path, out: Path, *, jobs: int | None = None, seed_f
     """Grade a folder or zip of submissions into the folder `out`.
 
     `jobs`: answers run at once (default: the processors). `seed_file`: holds the secret that the questions are drawn from; made where
-    absent (default: seed.txt in `out`). `level`: 1 or 2 (default: the best that there is). `sheets`: what was set (default: every sheet
+    absent (default: `out` with ".seed" after its name, beside it, so that whoever publishes `out` keeps the secret). `level`: 1 or 2 (default: the best that there is). `sheets`: what was set (default: every sheet
     that someone handed in). `exercises`, `pool`, `tests`: as in `kvgrade.marking`, for others than the book's. Raises SpecError,
     NoHiddenTests.
     """  # fmt: skip
@@ -66,7 +67,8 @@ def grade_class(submissions: Path, out: Path, *, jobs: int | None = None, seed_f
     if unknown := set(sheets) - {e.sheet for e in exercises.values()}:
         raise SpecError(f"no sheet {', '.join(sorted(unknown))}; there are: {', '.join(sorted({e.sheet for e in exercises.values()}))}")
     out.mkdir(parents=True, exist_ok=True)
-    seed = read_seed(seed_file or out / "seed.txt")
+    seed_file = seed_file or beside(out)
+    seed = read_seed(seed_file)
     jobs = max(1, jobs or os.cpu_count() or 1)
     for left in out.glob(".unpacked-*"):  # by a run that was killed
         shutil.rmtree(left, ignore_errors=True)
@@ -85,8 +87,16 @@ def grade_class(submissions: Path, out: Path, *, jobs: int | None = None, seed_f
             run = _Run(chosen, tests, ready, seed, out / "results", results.environment_key(chosen, props, name, seed))
             records, graded = run.all(papers, jobs, progress)
     report = ClassReport({r.key: r for r in records}, graded, tuple(collected.problems), out, name,
-                         errors=sum(_failed(x) for r in records for x in r.results), sheets=tuple(sorted(seen)))  # fmt: skip
+                         errors=sum(_failed(x) for r in records for x in r.results), sheets=tuple(sorted(seen)), seed_file=seed_file)  # fmt: skip
     return write.everything(report, chosen, papers, lang, fill_canvas, fill_moodle)
+
+
+def beside(out: Path) -> Path:
+    """Where the seed of the folder `out` is kept unless told otherwise; an earlier version's, from inside it, is taken along."""
+    here, inside = out.absolute().with_name(f"{out.absolute().name}.seed"), out / "seed.txt"
+    if inside.is_file() and not here.exists():
+        inside.replace(here)
+    return here
 
 
 def read_seed(path: Path) -> str:
@@ -137,7 +147,7 @@ class _Run:
         s = paper.student
         record = Record(s.key, visible(s.name), s.id, visible(s.email), tuple(visible(f) for f in paper.files.values()),
                         tuple(found), tuple(paper.problems), tuple(e.id for e in self.exercises if e.optional),
-                        not any(map(_failed, found)))  # fmt: skip
+                        tuple(paper.files), tuple(visible(f) for f in paper.unread), not any(map(_failed, found)))  # fmt: skip
         results.save(path, key, record)
         return record
 

@@ -16,6 +16,7 @@ from kvgrade.classroom.sheetfile import SheetFile
 from kvgrade.exercises import Exercise
 from kvgrade.grading import Outcome, Result
 from kvgrade.messages import say
+from kvgrade.told import sentence
 from kvlib.errors import SpecError
 from kvlib.i18n import T
 
@@ -73,7 +74,7 @@ def fill_moodle(path: Path, records: Sequence[Record], sheets: Sequence[str] = (
 def gradescope(record: Record, exercises: Sequence[Exercise], lang: str, level: str = "") -> bytes:
     """One learner's results.json as Gradescope's autograder reads it."""
     by_id = {e.id: e for e in exercises}
-    tests = [test for r in record.results for test in _tests(by_id[r.exercise], r, lang)]
+    tests = [test for r in record.results if not record.unseen(by_id[r.exercise]) for test in _tests(by_id[r.exercise], r, lang)]
     notes = "\n".join(visible_lines(say(m.id, m.fields, lang)) for m in record.problems)
     data: dict[str, Any] = {"score": record.points, "output": notes, "output_format": "text", "visibility": "visible",
                             "stdout_visibility": "hidden", "tests": tests}  # fmt: skip
@@ -94,7 +95,7 @@ def _tests(exercise: Exercise, result: Result, lang: str) -> Iterable[dict[str, 
             "score": outcome.points,
             "max_score": outcome.max,
             "status": "passed" if outcome.status == "passed" else "failed",
-            "output": visible_lines(say(message.id, message.fields, lang)) if message else "",
+            "output": visible_lines(sentence(message, lang, kept=True)) if message else "",
             "output_format": "text",
             "visibility": "visible",
         }

@@ -13,16 +13,18 @@ from typing import Any
 from kvgrade.classroom.names import file_name, spreadsheet
 from kvgrade.classroom.results import Record
 from kvgrade.exercises import Exercise
+from kvgrade.messages import say
 
 FORMAT = 1
 
 
-def as_csv(records: Iterable[Record], exercises: Sequence[Exercise]) -> bytes:
-    """One row per learner. The columns' names are the same in every language: other programs read them."""
+def as_csv(records: Iterable[Record], exercises: Sequence[Exercise], lang: str) -> bytes:
+    """One row per learner; the notes in words. The columns' names are the same in every language: other programs read them."""
     head = ["name", "id", "email", *(f"{e.id} ({e.points})" for e in exercises), "points", "max", "notes", "files", "page"]
     rows = [
         [spreadsheet(r.name), spreadsheet(r.id), spreadsheet(r.email), *(r.result(e.id).points for e in exercises), r.points,
-         r.max, len(r.problems), spreadsheet("; ".join(r.files)), f"pages/{file_name(r.key)}.html"]
+         r.max, spreadsheet("; ".join(say(m.id, m.fields, lang) for m in r.problems)), spreadsheet("; ".join((*r.files, *r.unread))),
+         f"pages/{file_name(r.key)}.html"]
         for r in records
     ]  # fmt: skip
     return table(head, rows)
@@ -46,7 +48,7 @@ def as_json(records: Iterable[Record], exercises: Sequence[Exercise], level: str
         "students": [
             {"key": r.key, "name": r.name, "id": r.id, "email": r.email, "points": r.points, "max": r.max, "files": r.files,
              "exercises": {x.exercise: {"points": x.points, "status": x.status} for x in r.results},
-             "notes": [m.id for m in r.problems], "result": f"results/{file_name(r.key)}.json"}
+             "notes": [m.fields.get("reason", m.id) for m in r.problems], "unread": r.unread, "result": f"results/{file_name(r.key)}.json"}
             for r in records
         ],
     }  # fmt: skip

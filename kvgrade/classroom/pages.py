@@ -1,7 +1,8 @@
 """A page per learner and an index for the teacher: HTML that needs nothing from outside and runs nothing.
 
 Invariant: every text goes through Jinja2's escaping, and no text that a learner wrote turns the direction of the page or fetches
-anything. The student's page shows property names and what was seen, never an input or an expected value.
+anything. The student's page shows property names and what was seen, never an input or an expected value, nor the text of an
+exception (see `kvgrade.told`).
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from kvgrade.classroom.similarity import Pair
 from kvgrade.exercises import Exercise
 from kvgrade.grading import Message
 from kvgrade.messages import say
+from kvgrade.told import sentence, tell
 
 WORDS = {
     "zh-TW": {
@@ -25,6 +27,7 @@ WORDS = {
         "exercise": "題目", "one": "甲", "two": "乙", "score": "相似度", "size": "長度", "published": "書中公開的解答",
         "none": "沒有", "left_out": "沒有採計的檔案", "students": "位學生", "trace": "發生在你程式的哪一行", "page": "學生頁面",
         "hint": "每一列是一項性質；標著「略過」的，要等它依據的那一項通過才會測。",
+        "unread": "檔案無法讀取",
     },
     "en": {
         "title": "Results", "index": "Class results", "points": "points", "optional": "optional, not in the total",
@@ -35,15 +38,16 @@ WORDS = {
         "published": "the book's published solution", "none": "None", "left_out": "Files that do not count", "students": "learners",
         "trace": "Where in your code it happened", "page": "Page",
         "hint": "Each row is one property. One marked “skip” is tested once the property it builds on holds.",
+        "unread": "file could not be read",
     },
 }  # fmt: skip
 
 
-def student(record: Record, exercises: Sequence[Exercise], lang: str, level: str) -> bytes:
-    """One learner's page."""
+def student(record: Record, exercises: Sequence[Exercise], lang: str) -> bytes:
+    """One learner's page; exercises that may stand in a file that could not be read are not listed as missing."""
     by_id = {e.id: e for e in exercises}
-    rows = [(by_id[r.exercise], r) for r in record.results]
-    return _render("student.html", lang, record=record, rows=rows, level=level)
+    rows = [(by_id[r.exercise], r) for r in record.results if not record.unseen(by_id[r.exercise])]
+    return _render("student.html", lang, record=record, rows=rows)
 
 
 def index(records: Sequence[Record], exercises: Sequence[Exercise], pairs: Sequence[Pair], left_out: Sequence[Message], lang: str,
@@ -54,10 +58,11 @@ def index(records: Sequence[Record], exercises: Sequence[Exercise], pairs: Seque
 
 def _render(template: str, lang: str, **values: object) -> bytes:
     def words(message: Message) -> str:
-        return say(message.id, message.fields, lang)
+        return sentence(message, lang, kept=True)
 
     page = _environment().get_template(template)
-    text = page.render(lang=lang, w=WORDS[lang], say=words, status=lambda s: say(f"status-{s}", {}, lang), **values)
+    text = page.render(lang=lang, w=WORDS[lang], say=words, tell=lambda outcomes: tell(outcomes, lang, kept=True),
+                       status=lambda s: say(f"status-{s}", {}, lang), **values)  # fmt: skip
     return text.encode("utf-8", "backslashreplace")
 
 

@@ -7,22 +7,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kvgrade.cells import unreadable
 from kvgrade.classroom.archive import File
 from kvgrade.classroom.collect import Student
 from kvgrade.classroom.names import digest
 from kvgrade.exercises import Exercise
 from kvgrade.grading import Message
+from kvgrade.messages import say
 from kvgrade.submission import Answer, Submission, Unreadable, read_submission
+from kvlib.i18n import LANGUAGES
 
 
 @dataclass
 class Paper:
-    """A learner's answers by exercise, over all sheets. `files`: what counts, by name. `digest`: of their bytes and names."""
+    """A learner's answers by exercise, over all sheets. `files`: what counts, by name. `unread`: names of files that cannot be read.
+    `digest`: of their bytes and names."""
 
     student: Student
     answers: dict[str, Answer] = field(default_factory=dict)
     problems: list[Message] = field(default_factory=list)
     files: dict[str, str] = field(default_factory=dict)  # sheet -> file name
+    unread: list[str] = field(default_factory=list)
     digest: str = ""
     path: Path = Path()
 
@@ -39,10 +44,12 @@ def read_paper(student: Student, exercises: Mapping[str, Exercise]) -> Paper:
             seen += [file.name, digest(file.path.read_bytes()) if file.path.stat().st_size < 1 << 26 else "large"]
             submission = read_submission(file.path, exercises)
         except Unreadable as error:
-            unread.append(error.message)
+            unread.append(_unread(file, error.message))
+            paper.unread.append(file.name)
             continue
         except OSError as error:
-            unread.append(Message("file-unreadable", {"why": error.strerror or type(error).__name__}))
+            unread.append(_unread(file, unreadable(file.path, error)))
+            paper.unread.append(file.name)
             continue
         if submission.sheet is None:
             blank.append(Message("file-other", {"file": file.name}))
@@ -53,6 +60,12 @@ def read_paper(student: Student, exercises: Mapping[str, Exercise]) -> Paper:
     paper.problems += unread + blank
     paper.digest = digest("\n".join(seen).encode("utf-8", "surrogatepass"))
     return paper
+
+
+def _unread(file: File, why: Message) -> Message:
+    """That nothing in a file was graded, and why: by the name that its writer knows, not that of an unpacked copy."""
+    fields = {**why.fields, "file": file.name}
+    return Message("file-unread", {"file": file.name, "reason": why.id, "why": {lang: say(why.id, fields, lang) for lang in LANGUAGES}})
 
 
 def _count(paper: Paper, file: File, submission: Submission, sheet: str) -> None:

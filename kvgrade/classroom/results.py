@@ -22,13 +22,17 @@ from kvgrade.grading import PASSED, Message, Outcome, Result
 from kvgrade.testing import Property
 
 _HERE = Path(__file__).resolve().parent
-PARTS = ("cells", "exercises", "grading", "magics", "marking", "needs", "remote", "sandbox", "servers", "session", "submission",
-         "testing", "transport", "variants")  # fmt: skip
+# What only shows, hands out or drills: modules and folders of kvgrade by name. All the rest decides what a result is.
+APART = {"bundle", "checking", "cli", "commands", "drill", "drill_checks", "drills", "estimates", "lists", "lms", "marks", "nbgrader",
+         "numbers", "numbers_drill", "options", "pages", "progress", "public", "quantity", "report", "serving", "sheetfile",
+         "similarity", "teaching", "terminal", "told", "wrap", "write"}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Record:
-    """A learner's results. `points` and `max` are of the exercises that count: the optional ones are shown beside them."""
+    """A learner's results. `points` and `max` are of the exercises that count: the optional ones are shown beside them.
+
+    `sheets`: those that were read, from `files`. `unread`: the names of files that could not be read."""
 
     key: str
     name: str
@@ -38,6 +42,8 @@ class Record:
     results: tuple[Result, ...]
     problems: tuple[Message, ...]
     optional: tuple[str, ...]
+    sheets: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
     whole: bool = True  # False where the grader itself failed somewhere: such a record is made anew
 
     @property
@@ -53,14 +59,17 @@ class Record:
         """How many exercises have full points."""
         return sum(r.status == PASSED for r in self.results)
 
+    def unseen(self, exercise: Exercise) -> bool:
+        """Whether its answer may stand in a file that could not be read: then nothing is known of it."""
+        return bool(self.unread) and exercise.sheet not in self.sheets
+
     def result(self, exercise: str) -> Result:
         return next(r for r in self.results if r.exercise == exercise)
 
 
 def environment_key(exercises: Sequence[Exercise], tests: dict[str, tuple[Property, ...]], level: str, seed: str) -> str:
     """A digest of everything but the submission."""
-    code = [*(_HERE.parent / f"{name}.py" for name in PARTS), *sorted((_HERE.parent / "worker").glob("*.py"))]
-    code += [_HERE / "papers.py", _HERE / "results.py"]
+    code = graders()
     modules = [f"{e.id.replace('-', '_')}.py" for e in exercises]
     code += [folder / name for folder in (catalogue.HIDDEN, catalogue.MUTANTS) for name in modules]
     code += sorted(catalogue.HIDDEN.glob("hidden_*.py"))  # what the modules share
@@ -74,6 +83,12 @@ def environment_key(exercises: Sequence[Exercise], tests: dict[str, tuple[Proper
         "seed": seed,
     }
     return digest(json.dumps(facts, sort_keys=True, default=dict).encode())
+
+
+def graders() -> list[Path]:
+    """Every module of kvgrade that a result may depend on."""
+    package = _HERE.parent
+    return [path for path in sorted(package.rglob("*.py")) if not APART & set(path.relative_to(package).with_suffix("").parts)]
 
 
 def key_of(paper: Paper, environment: str) -> str:
@@ -94,7 +109,7 @@ def load(path: Path, key: str) -> Record | None:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data.pop("digest") != key:
             return None
-        return Record(**{**data, **{name: tuple(data[name]) for name in ("files", "optional")},
+        return Record(**{**data, **{name: tuple(data[name]) for name in ("files", "optional", "sheets", "unread")},
                          "results": tuple(map(_result, data["results"])),
                          "problems": tuple(Message(**m) for m in data["problems"])})  # fmt: skip
     except (OSError, ValueError, LookupError, TypeError, AttributeError):

@@ -8,18 +8,19 @@ from kvgrade.classroom.grade import ClassReport
 from kvgrade.classroom.names import file_name, write
 from kvgrade.classroom.papers import Paper
 from kvgrade.exercises import Exercise
+from kvgrade.grading import Message
 
 
 def everything(report: ClassReport, exercises: list[Exercise], papers: list[Paper], lang: str, canvas: Path | None,
                moodle: Path | None) -> ClassReport:  # fmt: skip
     """Write marks, pages, LMS files and the similarity list; the report with what is to be said about them."""
     out, records = report.out, list(report.records.values())
-    write(out / "marks.csv", marks.as_csv(records, exercises))
+    write(out / "marks.csv", marks.as_csv(records, exercises, lang))
     write(out / "marks.json", marks.as_json(records, exercises, report.level))
     pairs = similarity.pairs(papers, exercises)
     write(out / "similarity.csv", similarity.as_csv(pairs))
     for record in records:
-        write(out / "pages" / f"{file_name(record.key)}.html", pages.student(record, exercises, lang, report.level))
+        write(out / "pages" / f"{file_name(record.key)}.html", pages.student(record, exercises, lang))
         write(out / "gradescope" / file_name(record.key) / "results.json", lms.gradescope(record, exercises, lang))
     write(out / "index.html", pages.index(records, exercises, pairs, report.problems, lang, report.level))
     _remove_stale(out, {file_name(r.key) for r in records})
@@ -29,7 +30,8 @@ def everything(report: ClassReport, exercises: list[Exercise], papers: list[Pape
             data, lines = fill(sheet, records, report.sheets)
             write(out / name, data)
             unmatched += lines
-    return replace(report, unmatched=tuple(unmatched), similar=len(pairs))
+    unread = [Message("class-unread", {"name": r.name, "files": ", ".join(r.unread)}) for r in records if r.unread]
+    return replace(report, unmatched=tuple(unmatched), similar=len(pairs), problems=(*report.problems, *unread))
 
 
 def _remove_stale(out: Path, names: set[str]) -> None:

@@ -51,18 +51,24 @@ def landlock(readable: Iterable[str], writable: Iterable[str]) -> None:
     os.close(rules)
 
 
-# Calls that no answer needs: on other processes of the same user, on mounts and namespaces, and the kernel's rarer parts
+# Calls that no answer needs: on other processes of the same user, on mounts and namespaces, the kernel's rarer parts, and what
+# Landlock leaves to a file's owner (modes, times, attributes)
 _DENIED = {
     "x86_64": {"ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311, "pidfd_getfd": 438, "setpriority": 141,
                "sched_setparam": 142, "sched_setscheduler": 144, "sched_setaffinity": 203, "sched_setattr": 314, "ioprio_set": 251,
                "unshare": 272, "setns": 308, "mount": 165, "umount2": 166, "pivot_root": 155, "chroot": 161,
                "open_by_handle_at": 304, "bpf": 321, "perf_event_open": 298, "userfaultfd": 323, "io_uring_setup": 425,
-               "keyctl": 250, "add_key": 248, "request_key": 249},
+               "keyctl": 250, "add_key": 248, "request_key": 249, "chmod": 90, "fchmod": 91, "chown": 92, "fchown": 93, "lchown": 94,
+               "fchownat": 260, "fchmodat": 268, "fchmodat2": 452, "utime": 132, "utimes": 235, "futimesat": 261, "utimensat": 280,
+               "setxattr": 188, "lsetxattr": 189, "fsetxattr": 190, "removexattr": 197, "lremovexattr": 198,
+               "fremovexattr": 199, "setxattrat": 463, "removexattrat": 466},
     "aarch64": {"ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "pidfd_getfd": 438, "setpriority": 140,
                 "sched_setparam": 118, "sched_setscheduler": 119, "sched_setaffinity": 122, "sched_setattr": 274, "ioprio_set": 30,
                 "unshare": 97, "setns": 268, "mount": 40, "umount2": 39, "pivot_root": 41, "chroot": 51,
                 "open_by_handle_at": 265, "bpf": 280, "perf_event_open": 241, "userfaultfd": 282, "io_uring_setup": 425,
-                "keyctl": 219, "add_key": 217, "request_key": 218},
+                "keyctl": 219, "add_key": 217, "request_key": 218, "fchmod": 52, "fchmodat": 53, "fchmodat2": 452, "fchownat": 54,
+                "fchown": 55, "utimensat": 88, "setxattr": 5, "lsetxattr": 6, "fsetxattr": 7, "removexattr": 14,
+                "lremovexattr": 15, "fremovexattr": 16, "setxattrat": 463, "removexattrat": 466},
 }  # fmt: skip
 # Calls allowed with one first argument only: limits of this process itself, sockets within this machine
 _ONE_ARGUMENT = {"x86_64": {302: 0, 41: 1}, "aarch64": {261: 0, 198: 1}}
@@ -77,7 +83,8 @@ def can_seccomp() -> bool:
 
 
 def seccomp() -> None:
-    """From now on: no network, no limits or priorities of other processes, no tracing, mounts or namespaces."""
+    """From now on: no network, no limits or priorities of other processes, no tracing, mounts or namespaces, no change of a
+    file's mode, owner or times."""
     machine = platform.machine()
     program = [(_LOAD, 0, 0, 4), (_IF_EQUAL, 1, 0, _ARCHITECTURE[machine]), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
     program += [(_IF_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _REFUSE)]  # x86's second set of numbers

@@ -6,13 +6,20 @@ Used in the answer's own process (levels 1 and 2) and in the notebook's kernel (
 import linecache
 import traceback
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
+
+import torch
 
 from kvgrade.worker import wire
 from kvgrade.worker.work import counting
 
 ANSWER = "<your answer>"
 GIVEN = "<given>"
+
+
+class NameMissing(NameError):
+    """The answer does not define the name that is asked for: its text."""
 
 
 class Host:
@@ -51,19 +58,21 @@ class Host:
         target = request["target"]
         if isinstance(target, str):
             if target not in self.names:
-                raise NameError(f"there is no {target} in the answer")
+                raise NameMissing(target)
             function = self.names[target]
         else:
             function = self._resolve(wire.unpack(target, blobs))
         if request.get("method"):
             function = getattr(function, request["method"])
         args, kwargs = (wire.unpack(request[key], blobs, self._resolve) for key in ("args", "kwargs"))
-        if not request.get("count"):
+        work = None
+        with ExitStack() as around:
+            if isinstance(getattr(function, "__self__", None), torch.Tensor):  # a test pokes at a tensor, however it was made
+                around.enter_context(torch.inference_mode())
+            if request.get("count"):
+                work = around.enter_context(counting(request["count"]))
             value = function(*args, **kwargs)
-            return (self._keep(value) if request.get("keep") else value), {}
-        with counting(request["count"]) as work:
-            value = function(*args, **kwargs)
-        return (self._keep(value) if request.get("keep") else value), {"work": work.as_dict()}
+        return (self._keep(value) if request.get("keep") else value), {"work": work.as_dict()} if work else {}
 
     def _get(self, request: dict, blobs: list[bytes]) -> tuple[Any, dict]:
         """{"target": packed Ref, "path": [["attr", name] or ["item", key], …]}: the value at the end of the path."""

@@ -107,7 +107,7 @@ def _pack_tensor(value: Tensor, blobs: list[bytes]) -> Any:
     size = value.numel() * value.element_size()
     if size + sum(map(len, blobs)) > MAX_BLOBS:
         raise WireError(f"tensors of more than {MAX_BLOBS:,} bytes")
-    flat = value.detach().as_subclass(Tensor).cpu().contiguous().reshape(-1)
+    flat = value.detach().as_subclass(Tensor).resolve_conj().resolve_neg().cpu().contiguous().reshape(-1)
     blobs.append(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
     return {"$": "tensor", "dtype": _NAMES[value.dtype], "shape": list(value.shape), "blob": len(blobs) - 1}
 

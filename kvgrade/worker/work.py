@@ -1,8 +1,10 @@
 """Work, counted: multiplications, bytes that tensor operations write, and lines of the answer that run. Never the clock.
 
-The count is made in the answer's own process. It decides the efficiency property alone: values are judged elsewhere.
+The count is made in the answer's own process, and whoever sets out to can work uncounted (in another thread, in a loop inside
+C). It decides the efficiency property alone: values are judged elsewhere.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +19,8 @@ from torch.utils.flop_counter import flop_registry
 # in-place operations that return all of a tensor and write as much of it as the argument at this place holds
 WRITES_A_PART = {torch.ops.aten.index_put_: 2, torch.ops.aten._index_put_impl_: 2, torch.ops.aten.index_copy_: 3,
                  torch.ops.aten.scatter_: 3}  # fmt: skip
-OWN = ("__answer__", "__main__")  # modules whose lines count: the answer, graded apart or in a notebook
+LIBRARIES = tuple({sys.prefix, sys.base_prefix, os.path.dirname(os.path.dirname(torch.__file__)), os.path.dirname(__file__),
+                   "<frozen"})  # lines of code that stands there do not count; everything else is the answer's
 
 
 class TooMuchWork(RuntimeError):
@@ -61,7 +64,7 @@ def counting(what: dict) -> Iterator[Work]:
     work, limit = Work(), what.get("lines")
 
     def trace(frame: Any, event: str, arg: Any) -> Any:
-        if frame.f_globals.get("__name__") not in OWN:
+        if frame.f_code.co_filename.startswith(LIBRARIES):
             return None
         if event == "line":
             work.lines += 1

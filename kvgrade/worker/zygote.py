@@ -20,6 +20,8 @@ from typing import Any
 from kvgrade.worker import inner, processes
 
 WATCH = 0.2  # seconds between two looks at what a session uses
+TORCH = 1 << 30  # bytes that a session may have to itself where it imports torch
+SPARE = 120.0  # seconds on top of the grader's own deadline: this one counts from before torch is imported
 
 
 def serve(control: socket.socket, options: dict[str, Any]) -> None:
@@ -52,7 +54,7 @@ def _session(control: socket.socket, sock: socket.socket, order: dict[str, Any],
     scratch = tempfile.mkdtemp(prefix="s-", dir=options["scratch"])
     if order.get("uid") is not None:
         os.chown(scratch, order["uid"], order["uid"])
-    base = processes.memory([os.getpid()]).bytes if sys.platform == "linux" else 0
+    base = TORCH if not options["preload"] else processes.memory([os.getpid()]).bytes if sys.platform == "linux" else 0
     pid = os.fork()
     if pid == 0:
         try:
@@ -81,7 +83,7 @@ def _watch(control: socket.socket, pid: int, most: dict[str, Any], scratch: str,
         done = os.pidfd_open(pid)
     except (AttributeError, OSError):
         done = None
-    deadline, look = time.monotonic() + most["session"] + 5, time.monotonic() + WATCH
+    deadline, look = time.monotonic() + most["session"] + SPARE, time.monotonic() + WATCH
     try:
         while True:
             ready = select.select([control, *([] if done is None else [done])], [], [], WATCH if done is not None else 0.02)[0]

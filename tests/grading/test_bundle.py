@@ -106,10 +106,43 @@ def test_the_search_would_find_a_solution(bundled):
     assert solution <= set(lines_of({"exercises/en/x.ipynb": json.dumps(cell).encode()}))
 
 
-def test_links_lead_nowhere_that_is_not_in_it(bundled):
+LINK = re.compile(r"\]\(([^)\s]+)[^)]*\)|(?:href|src)=[\"']([^\"']+)[\"']")
+
+
+def prose(data: bytes) -> Iterator[str]:
+    for cell in json.loads(data)["cells"]:
+        if cell["cell_type"] == "markdown":
+            yield "".join(cell["source"])
+
+
+def test_every_link_leads_to_a_file_that_is_in_it(bundled):
+    followed = 0
     for name, data in bundled.items():
-        if name.endswith(".ipynb") and name.startswith("exercises/"):
-            assert b"](../../solutions/" not in data
+        for text in prose(data) if name.endswith(".ipynb") else [data.decode()] if name.endswith(".md") else []:
+            for link in (found[1] or found[2] for found in LINK.finditer(text)):
+                if not re.match(r"https?:|mailto:|#|data:|attachment:", link):
+                    assert os.path.normpath(os.path.join(os.path.dirname(name), link.partition("#")[0])).replace("\\", "/") in bundled, (name, link)
+                    followed += 1
+    assert followed > 20
+
+
+def test_nothing_points_to_solutions_or_to_the_other_language(bundled):
+    for name, data in bundled.items():
+        if name.endswith(".ipynb"):
+            assert not [cell for cell in json.loads(data)["cells"] if cell["metadata"].get("kvgrade", {}).get("role") == "solutions"]
+            nbformat.validate(nbformat.reads(data.decode(), as_version=4))
+    start = "\n".join(prose(next(data for name, data in bundled.items() if name.endswith("00-start.ipynb"))))
+    assert not re.search(r"start page|從這裡開始\]|\bEN\b|\[中文|\| *中文|\| *English|繁體中文", start)
+    tables = [line.count("|") for line in start.splitlines() if line.startswith("|")]
+    assert tables and set(tables) == {5}
+
+
+def test_what_needs_the_hidden_tests_is_said_not_to_work(bundled):
+    for name, data in bundled.items():
+        if name.endswith("00-start.ipynb") or (name.startswith("exercises/") and name.endswith(".ipynb")):
+            assert any("kvgrade check" in text and ("do not work" in text or "不能用" in text) for text in prose(data)), name
+    readme = bundled["README.md"].decode()
+    assert "`kvgrade check` does not work" in readme or "`kvgrade check` 在這裡不能用" in readme
 
 
 def test_the_same_book_gives_the_same_bytes(tmp_path):
@@ -142,6 +175,17 @@ def test_it_runs_the_public_checks_alone_and_says_where_the_hidden_tests_are(unp
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert "teacher" in done.stderr
+
+
+@pytest.mark.parametrize(("lang", "parts"), [("en", ("public checks passed", "10 points", "your teacher runs", "hand this notebook in")),
+                                             ("zh-TW", ("公開檢查通過", "10 分", "由老師執行", "交給老師"))])  # fmt: skip
+def test_a_check_in_it_says_who_runs_the_hidden_tests(unpacked, lang, parts):
+    right = "\n".join(line for e in Sheet.read(HOME / "exercises" / "src" / "02-the-formula.md").exercises if e.id == "kv-bytes"
+                      for line in e.code("solution").splitlines())  # fmt: skip
+    done = alone(unpacked, "-c", f"from kvlib.i18n import set_language; set_language({lang!r})\nfrom kvgrade import check\n{right}\n"
+                 "check('kv-bytes', kv_bytes)")  # fmt: skip
+    assert all(part in done.stdout for part in parts), done.stdout + done.stderr
+    assert "kvgrade check" not in done.stdout
 
 
 def test_an_untouched_sheet_of_it_runs_to_the_end(unpacked, monkeypatch):

@@ -142,10 +142,70 @@ def test_hints_come_as_far_as_asked_and_only_where_points_lack(paper, capsys):
     assert "hint-three" in capsys.readouterr().out, "for an exercise that is named, hints come all the same"
 
 
-def test_the_level_and_the_seed_are_printed_with_every_result(paper, capsys):
-    main(["check", paper(ANSWERS), "--seed", "a-seed", "--level", "1"])
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_the_level_and_the_seed_stand_whole_at_the_end_of_every_report(paper, capsys, lang):
+    seed = "a long seed " * 12 + "end"
+    main(["check", paper({"mean": SUM}), "--seed", seed, "--level", "1", "--lang", lang])
+    lines = capsys.readouterr().out.splitlines()
+    assert seed in lines[-1]
+    begins = {"en": "level 1", "zh-TW": "第 1 級"}[lang]
+    (at,) = (n for n, line in enumerate(lines) if line.startswith(begins))
+    assert at > max(n for n, line in enumerate(lines) if "mean" in line or "--hint" in line)
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_a_message_that_comes_again_is_not_repeated(paper, capsys, lang):
+    main(["check", paper({"mean": "def mean(x):\n    raise KeyError('boom')"}), "mean", "--lang", lang])
     text = capsys.readouterr().out
-    assert "1" in text.splitlines()[0] and "a-seed" in text
+    assert text.count("KeyError") == 2, "a message, and the frames"
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_an_untouched_original_points_to_the_learners_own_copy(paper, book, capsys, lang, monkeypatch):
+    monkeypatch.chdir(book)
+    for folder in ("exercises/en", "reading/exercises/en"):
+        (book / folder).mkdir(parents=True)
+    original, own = (Path(paper({"mean": STARTER}, f"{where}exercises/en/00-little.ipynb")) for where in ("", "reading/"))
+    name = "kvgrade check reading/exercises/en/00-little.ipynb"
+
+    def said(path):
+        main(["check", str(path), "--lang", lang])
+        return capsys.readouterr().out
+
+    assert name not in said(original), "the copy is the same"
+    paper(ANSWERS, "reading/exercises/en/00-little.ipynb")
+    assert [line.strip() for line in said(original).splitlines()].count(name) == 1
+    assert name not in said(own)
+    paper({"mean": SUM}, "exercises/en/00-little.ipynb")
+    assert f"{name}\n" not in said(original), "someone wrote in the original"
+
+
+@pytest.mark.parametrize(("lang", "where"), [("en", "the block at line 4 (mean)"), ("zh-TW", "第 4 行起的一段（mean）")])
+def test_a_python_file_is_spoken_of_by_its_lines(paper, capsys, lang, where):
+    main(["check", paper("import math\n\n\n# kvgrade: mean\ndef average(x):\n    return 1.0\n", "mine.py"), "--lang", lang])
+    text = capsys.readouterr().out
+    assert where in text
+    assert not any(word in text for word in ("cell", "儲存格"))
+
+
+@pytest.mark.parametrize(("lang", "words"), [("en", "does not define mean"), ("zh-TW", "沒有定義 mean")])
+def test_a_missing_name_is_said_in_the_readers_language(paper, capsys, lang, words):
+    main(["check", paper({"mean": "def average(x):\n    return 1.0"}), "mean", "--lang", lang])
+    text = capsys.readouterr().out
+    assert words in text and "NameMissing" not in text and "there is no mean" not in text
+
+
+def test_what_was_said_earlier_is_pointed_to():
+    from kvgrade.grading import Message, Outcome
+    from kvgrade.told import tell
+
+    a, b = Message("raised", {"type": "A", "text": "a", "trace": "there"}), Message("nan")
+    outcomes = [Outcome("p", {lang: f"title {n}" for lang in i18n.LANGUAGES}, 0, 1, "failed" if m else "passed", m)
+                for n, m in enumerate((a, None, a, b, a))]  # fmt: skip
+    texts = [t.text for t in tell(outcomes, "en")]
+    assert texts[2] == "same as above" and texts[1] == "" and "title 0" in texts[4]
+    assert [t.trace for t in tell(outcomes, "en")] == ["there", "", "", "", ""]
+    assert [t.text for t in tell(outcomes, "zh-TW")][2] == "同上"
 
 
 def test_the_same_seed_says_the_same(paper, capsys):
@@ -229,11 +289,26 @@ def test_help_has_examples_in_the_language_asked_for(lang, command):
     if command not in (["exercises"], ["status"]):
         assert text.count("kvgrade") >= 1
     assert max(map(cell_len, text.splitlines())) <= 80
+    assert "…" not in text.replace("[EXERCISE]…", ""), "cut off"
+    for word in ("Show this message", "Options", "Usage", "default"):
+        assert lang == "en" or word not in text
+    assert "check exercises/" not in text, "the learner writes in reading/"
+
+
+@pytest.mark.parametrize("args", [["chek"], ["check"], ["check", "x", "--hint", "4"], ["check", "x", "--hint", "x"], ["check", "--hint"],
+                                  ["check", "x", "--level", "3"], ["status", "more"], ["status", "--nope"], ["check", "nowhere.ipynb"],
+                                  ["check", "{paper}", "no-such-exercise"]], ids=str)  # fmt: skip
+def test_wrong_usage_is_explained_in_chinese(paper, capsys, args):
+    assert main([*(arg.format(paper=paper(ANSWERS)) for arg in args), "--lang", "zh-TW"]) == 2
+    text = capsys.readouterr().err
+    assert "錯誤：" in text
+    for word in ("Usage", "Error", "Missing", "Invalid", "No such", "not ", "Try ", "unexpected", "requires", "there "):
+        assert word not in text
 
 
 def test_help_alone_names_every_way_in():
     text = run("--lang", "en", "--help").stdout
-    for part in ("kvgrade check", "kvgrade drill decode-step", "kvgrade drill --numbers", "kvgrade bundle", "kvgrade class", "--hint"):
+    for part in ("kvgrade check reading/exercises/en/", "kvgrade drill decode-step", "kvgrade drill --numbers", "kvgrade bundle", "kvgrade class", "--hint"):
         assert part in text
 
 

@@ -94,10 +94,24 @@ def test_a_killed_run_resumes_to_the_same_bytes_and_a_third_does_nothing(forty):
     assert {p: p.stat().st_mtime_ns for p in out.rglob("*") if p.is_file()} == before
 
 
-def test_what_a_result_follows_from_is_all_that_grading_imports():
-    from kvgrade.classroom.results import PARTS
+def test_all_that_grading_imports_decides_whether_a_result_still_holds():
+    from kvgrade.classroom.results import APART, graders
 
-    code = ("import sys, kvgrade.marking, kvgrade.remote; "
-            "print(*sorted(m.split('.')[1] for m in sys.modules if m.count('.') == 1 and m.startswith('kvgrade.')))")  # fmt: skip
+    code = ("import sys, kvgrade.marking, kvgrade.remote, kvgrade.classroom.grade, kvgrade.classroom.pools; "
+            "print(*(m.__file__ for n, m in sys.modules.items() if n.split('.')[0] == 'kvgrade'), sep='\\n')")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) - {"messages", "worker", "public"} == set(PARTS)
+    imported = {Path(line).resolve() for line in done.stdout.splitlines()}
+    assert len(imported) > 20
+    assert not imported - set(graders())
+    assert set((ROOT / "kvgrade" / "worker").glob("*.py")) <= set(graders())
+    assert not {path.stem for path in graders()} & APART
+
+
+def test_a_module_that_moves_into_a_new_folder_still_counts(tmp_path, monkeypatch):
+    from kvgrade.classroom import results
+
+    for name in ("classroom/results.py", "core/deep/marking.py", "report.py", "drills/prompt.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr(results, "_HERE", tmp_path / "classroom")
+    assert [p.relative_to(tmp_path).as_posix() for p in results.graders()] == ["classroom/results.py", "core/deep/marking.py"]

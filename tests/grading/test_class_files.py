@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import stat
 import sys
 import zipfile
@@ -19,6 +20,7 @@ from kvgrade.classroom.names import file_name, spreadsheet, visible
 from kvgrade.classroom.papers import read_paper
 from kvgrade.classroom.sheetfile import SheetFile
 from kvgrade.session import local
+from kvlib import i18n
 from kvlib.errors import SpecError
 
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has no such files")
@@ -277,6 +279,40 @@ def test_pages_escape_everything_and_fetch_nothing(graded, tmp_path):
         assert any("&lt;script&gt;alert(1)" in page for page in pages)
 
 
+@pytest.mark.parametrize("lang", ["en", "zh-TW"])
+def test_the_text_of_an_exception_which_may_hold_inputs_is_not_handed_out(graded, tmp_path, lang):
+    raising = "def double(x):\n    raise ValueError(f'secret {x}: 7654321')"
+    loud = raising.replace("ValueError(", "TooMuchWork(")
+    write(tmp_path / "subs" / "alice.ipynb", *toy.solved(double=raising))
+    write(tmp_path / "subs" / "bob.ipynb", *toy.solved(double=f"class TooMuchWork(Exception):\n    pass\n\n\n{loud}"))
+    graded(tmp_path / "subs", lang=lang)
+    out = tmp_path / "out"
+    for path in [*out.rglob("*.html"), *out.rglob("results.json"), *out.glob("*.csv"), *out.glob("*.json")]:
+        assert "7654321" not in path.read_text(encoding="utf-8-sig").replace("{x}: 7654321", ""), path
+    (page,) = (text for p in out.rglob("*.html") if "ValueError" in (text := p.read_text(encoding="utf-8")))
+    assert "line 3, in double" in page, "the learner's own frames"
+    assert page.count("ValueError") == 2, "once, and in the frames"
+
+
+def test_a_run_names_the_level_and_the_sandbox(tmp_path, capsys):
+    from kvgrade import report
+    from kvgrade.classroom.grade import ClassReport
+
+    for lang, word in (("en", "level 2"), ("zh-TW", "第 2 級")):
+        i18n.set_language(lang)
+        report.show_class(report.console(), ClassReport({}, 0, (), tmp_path, "2 namespaces"))
+        text = capsys.readouterr().out
+        assert word in text and "Linux namespaces" in text
+    i18n.set_language("en")
+
+
+def test_the_first_column_of_a_wide_table_keeps_its_lines(graded, tmp_path):
+    write(tmp_path / "subs" / "alice.ipynb", *toy.solved())
+    graded(tmp_path / "subs")
+    page = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert re.search(r"\.scroll td:first-child[^}]*nowrap", page)
+
+
 def test_the_newest_file_of_a_learner_counts_and_the_other_is_said(graded, tmp_path):
     old = write(tmp_path / "subs" / "alice" / "b-old.ipynb", *toy.solved(double="def double(x):\n    return x"))
     new = write(tmp_path / "subs" / "alice" / "a-new.ipynb", *toy.solved())
@@ -312,7 +348,7 @@ def test_a_fault_of_the_grader_costs_one_exercise_and_is_tried_again(graded, tmp
 def test_the_seed_is_made_once_kept_secret_and_decides(graded, tmp_path):
     write(tmp_path / "subs" / "alice.ipynb", *toy.solved())
     graded(tmp_path / "subs")
-    seed = tmp_path / "out" / "seed.txt"
+    seed = tmp_path / "out.seed"
     first = seed.read_text()
     if os.name == "posix":
         assert stat.S_IMODE(seed.stat().st_mode) == 0o600
@@ -323,6 +359,104 @@ def test_the_seed_is_made_once_kept_secret_and_decides(graded, tmp_path):
     assert graded(tmp_path / "subs", seed_file=other).graded == 1
     for path in (tmp_path / "out").rglob("*"):
         assert path == seed or path.is_dir() or first.strip() not in path.read_text(encoding="utf-8-sig")
+
+
+def test_a_seed_from_inside_the_folder_is_taken_out_of_it_and_stays_in_force(graded, tmp_path):
+    write(tmp_path / "subs" / "alice.ipynb", *toy.solved())
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "seed.txt").write_text("old\n")
+    assert graded(tmp_path / "subs").seed_file == tmp_path / "out.seed"
+    assert (tmp_path / "out.seed").read_text() == "old\n"
+    assert not (tmp_path / "out" / "seed.txt").exists()
+
+
+UNREAD = {"en": ("file could not be read", "could not be read, and nothing in it was graded", "holds NUL bytes"),
+          "zh-TW": ("檔案無法讀取", "無法讀取，裡面的答案都沒有批改", "NUL 位元組")}  # fmt: skip
+
+
+@pytest.fixture
+def unread(graded, tmp_path):
+    """Grades a class of three: one right, one whose file is garbage, one who attempted nothing."""
+    write(tmp_path / "subs" / "alice" / "hw.ipynb", *toy.solved())
+    write(tmp_path / "subs" / "carol" / "hw.ipynb", answer("double", EXERCISES["double"].starter))
+    (tmp_path / "subs" / "bob").mkdir()
+    (tmp_path / "subs" / "bob" / "homework.ipynb").write_bytes(b"x\0y")
+    return lambda lang: graded(tmp_path / "subs", lang=lang)
+
+
+def cells_of(page: str, name: str) -> list[str]:
+    row = next(row for row in page.split("<tr>") if f"<bdi>{name}</bdi></a>" in row)
+    return re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL)
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_a_file_that_cannot_be_read_is_seen_by_the_teacher(unread, tmp_path, lang):
+    report = unread(lang)
+    short, told, why = UNREAD[lang]
+    index = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    bob, carol = cells_of(index, "bob"), cells_of(index, "carol")
+    assert f"⚠ {short}" in bob[0] and bob[2:4] == ["⚠", "⚠"]
+    assert "⚠" not in "".join(carol) and carol[2:4] == ["–", "–"]
+    rows = csv.DictReader(io.StringIO((tmp_path / "out" / "marks.csv").read_text(encoding="utf-8-sig"), newline=""))
+    row = next(row for row in rows if row["name"] == "bob")
+    assert told in row["notes"] and why in row["notes"] and row["files"] == "bob/homework.ipynb"
+    marks = json.loads((tmp_path / "out" / "marks.json").read_text(encoding="utf-8"))
+    assert [(s["unread"], s["notes"]) for s in marks["students"] if s["key"] == "bob"] == [(["bob/homework.ipynb"], ["file-nul"])]
+    assert [(m.id, m.fields) for m in report.problems] == [("class-unread", {"name": "bob", "files": "bob/homework.ipynb"})]
+    assert unread(lang).graded == 0, "a record with such a file holds like any other"
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_the_page_of_a_file_that_cannot_be_read_says_that_and_lists_nothing_as_missing(unread, tmp_path, lang):
+    unread(lang)
+    (page,) = ((p.read_text(encoding="utf-8")) for p in (tmp_path / "out" / "pages").glob("bob*"))
+    _, told, why = UNREAD[lang]
+    assert f"bob/homework.ipynb {told}" in page and why in page
+    assert {"en": "not in the file", "zh-TW": "檔案裡沒有"}[lang] not in page
+    (results,) = ((tmp_path / "out" / "gradescope").glob("bob*/results.json"))
+    assert json.loads(results.read_text(encoding="utf-8"))["tests"] == []
+
+
+def test_what_is_read_beside_it_is_graded(graded, tmp_path):
+    write(tmp_path / "subs" / "bob" / "hw.ipynb", answer("double", toy.RIGHT["double"]))
+    (tmp_path / "subs" / "bob" / "broken.ipynb").write_bytes(b"{")
+    record = graded(tmp_path / "subs", lang="en").records["bob"]
+    assert (record.points, record.unread) == (10, ("bob/broken.ipynb",))
+    (page,) = ((p.read_text(encoding="utf-8")) for p in (tmp_path / "out" / "pages").glob("bob*"))
+    assert "not in the file" in page, "square is missing from the sheet that was read"
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_a_run_ends_with_what_was_unreadable_where_to_look_and_that_the_seed_is_secret(tmp_path, monkeypatch, capsys, lang):
+    from kvgrade import classroom
+    from kvgrade.classroom.grade import ClassReport
+    from kvgrade.cli import main
+    from kvgrade.grading import Message
+
+    problem = Message("class-unread", {"name": "bob", "files": "hw.ipynb"})
+    monkeypatch.setattr(classroom, "grade_class", lambda _, out, **more: ClassReport(
+        {}, 0, (problem,), out, "2 namespaces", seed_file=Path("r.seed")))  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    before = i18n.language()
+    assert main(["class", "subs", "--out", "r", "--lang", lang]) == 0
+    i18n.set_language(before)
+    text = capsys.readouterr().out.replace("\n", " ")
+    for part in ("bob", "hw.ipynb", str(Path("r/marks.csv")), str(Path("r/index.html")), "r.seed",
+                 *{"en": ("could not be read", "secret"), "zh-TW": ("無法讀取", "不要公開")}[lang]):  # fmt: skip
+        assert part in text
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_the_level_is_the_teachers_and_the_total_comes_first(graded, tmp_path, lang):
+    write(tmp_path / "subs" / "alice.ipynb", *toy.solved())
+    graded(tmp_path / "subs", lang=lang)
+    index, *pages = ((tmp_path / "out" / name).read_text(encoding="utf-8") for name in (
+        "index.html", *(f"pages/{p.name}" for p in (tmp_path / "out" / "pages").iterdir())))  # fmt: skip
+    level = {"en": "Trust level", "zh-TW": "隔離等級"}[lang]
+    assert level in index and level not in pages[0]
+    heads = re.findall(r"<th[^>]*>(.*?)</th>", index)
+    assert heads[1] == {"en": "Total", "zh-TW": "總分"}[lang] and "double" in heads[2]
+    assert cells_of(index, "alice")[1] == "<b>15</b> / 15"
 
 
 def test_a_changed_submission_is_graded_alone(graded, tmp_path):

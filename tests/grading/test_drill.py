@@ -1,6 +1,7 @@
 """`kvgrade drill ID`: the file it writes, the clock, checks and hints on demand, the hand-in, the follow-up questions."""
 
 import contextlib
+import dataclasses
 import functools
 import io
 import json
@@ -12,11 +13,11 @@ import sys
 import pytest
 from little_book import RIGHT, SUM
 
-from kvgrade import drill, progress
+from kvgrade import drill, progress, report
 from kvgrade.cli import main
 from kvgrade.drill_checks import Checker
-from kvgrade.exercises import exercise
-from kvgrade.papers import write_paper
+from kvgrade.exercises import exercise, exercises
+from kvgrade.papers import as_python, write_paper
 from kvgrade.submission import is_starter, read_submission
 from kvlib import i18n
 
@@ -134,6 +135,36 @@ def test_checks_run_as_often_as_one_likes_and_judge_nothing(play):
     assert code == 1
     assert re.search(r"expected\s+2", text), "public checks have nothing to hide"
     assert progress.load().attempts == []
+
+
+@pytest.mark.parametrize("word", ["show", "題目"])
+def test_the_statement_can_be_read_again(play, word):
+    _, text = play(word, "q")
+    assert text.count("Write `mean`.") == 2
+
+
+def test_code_of_a_statement_is_not_broken(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for asked in exercises().values():
+        shown = io.StringIO()
+        out = report.console()
+        out.file = shown
+        report.show_markdown(out, asked.statement["en"])
+        code = "".join(re.findall(r"^```python\n(.*?)^```", asked.statement["en"], re.MULTILINE | re.DOTALL))
+        assert set(code.splitlines()) <= {line.rstrip() for line in shown.getvalue().splitlines()}
+
+
+def test_given_code_and_starter_stand_in_cells_of_their_own(book):
+    asked = dataclasses.replace(exercise("mean"), given="WEIGHT = 2")
+    cells = as_python(asked).split("# %%")
+    assert len(cells) == 4
+    assert "WEIGHT" in cells[2] and "def mean" not in cells[2]
+    assert "# kvgrade: mean" in cells[3] and "def mean" in cells[3]
+
+
+def test_the_level_and_the_seed_come_after_the_result(play):
+    _, text = play(play.answer(RIGHT), "submit", "q", args=("--seed", "a-seed"))
+    assert text.index("4/4") < text.index("level 1") < text.index("a-seed")
 
 
 def test_hints_come_one_by_one_and_end(play):

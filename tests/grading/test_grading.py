@@ -152,6 +152,19 @@ def test_a_variant_is_looked_for_when_the_answers_process_has_ended_and_no_furth
     assert events == ["asked", "closed", "asked"]
 
 
+def test_an_answer_that_never_ends_is_given_up_after_two_time_outs():
+    opened = []
+
+    def open_session():
+        opened.append(1)
+        raise SessionLost("timeout")
+
+    props = tuple(replace(p, needs=()) for p in properties(Toy))
+    result = grade(EXERCISE, props, open_session, "seed")
+    assert [o.status for o in result.outcomes] == ["failed", "failed", "skipped"]
+    assert len(opened) == 2
+
+
 def test_the_same_seed_gives_the_same_result_as_data():
     wrong = RIGHT.replace(" / x.numel()", "")
     assert graded(wrong).as_dict() == graded(wrong).as_dict()

@@ -189,6 +189,51 @@ def test_random_replies_never_break_it():
                 pass
 
 
+@pytest.mark.parametrize(("lang", "twice"), [("en", "16 cards, 8 KV heads: each head is stored twice, hence × 2"),
+                                             ("zh-TW", "16 張卡、8 個 KV 頭：每個頭存 2 份，所以 × 2")])  # fmt: skip
+def test_more_cards_than_kv_heads_are_priced_with_the_copies(lang, twice):
+    i18n.set_language(lang)
+    question = estimates.cards(Chosen("llama-3.1-405b", "h100-80gb", 1, 4096, "decimal", 1.0, "bf16", "bf16", 8))
+    text = " ".join(question.working)
+    assert question.answer == 16
+    assert "2 × 126 × 8 × 128 × 2 B × 4,096 × 2 = 4,227,858,432 B" in text and twice in text
+    assert "÷ 4,227,858,432 B = 99.4" in text
+
+
+def test_as_many_cards_as_heads_need_no_copies():
+    question = estimates.cards(Chosen("llama-2-70b", "h100-80gb", 1, 4096, "decimal", 1.0, "bf16", "bf16", 16))
+    assert [line for line in question.working if "1,342,177,280 B = 1.25 GiB" in line] == [question.working[0]]
+    assert "stored" not in " ".join(question.working)
+
+
+@pytest.mark.parametrize(("lang", "one", "many"), [("en", "1 sequence of 8,192 tokens", "Batch 8, 8,192 tokens each"),
+                                                   ("zh-TW", "1 個 8,192 token 的序列", "批次 8、每個序列 8,192 個 token")])  # fmt: skip
+def test_one_sequence_is_no_batch(lang, one, many):
+    i18n.set_language(lang)
+    for kind in (estimates.context, estimates.fp8):
+        texts = [kind(Chosen("llama-3.1-8b", 8192, batch)).text for batch in (1, 8)]
+        assert one in texts[0] and many in texts[1]
+    for question in (q for seed in range(20) for q in estimates.questions(len(estimates.KINDS), f"one{seed}")):
+        assert not any(words in question.text for words in ("Batch 1,", "Batch 1:", "批次 1、", "批次 1，"))
+        assert not any(line.endswith("× 1 ") or "× 1 =" in line or "× 1)" in line for line in question.working)
+
+
+@pytest.mark.parametrize(("lang", "typed", "said"), [
+    ("en", "1", "1 byte? Add the unit, as in 1 GiB"), ("en", "10.4", "10.4 bytes? Add the unit, as in 10.4 GiB"),
+    ("zh-TW", "1", "1 位元組？請加上單位，例如 1 GiB")])  # fmt: skip
+def test_a_bare_small_number_is_asked_back_with_its_unit(lang, typed, said):
+    i18n.set_language(lang)
+    with pytest.raises(SpecError) as error:
+        read_quantity(typed, BYTES)
+    assert str(error.value) == said
+
+
+@pytest.mark.parametrize(("n", "said"), [(1, "1 estimate (seed r)"), (2, "2 estimates (seed r)")])
+def test_one_estimate_is_one(capsys, n, said):
+    numbers_drill(n, "r", console(), Learner())
+    assert said in capsys.readouterr().out
+
+
 class Learner:
     """Replies in turn, then closes the terminal."""
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import kvgrade
-from kvgrade import public
+from kvgrade import exercises, public
 from kvgrade.exercises import HOME, Exercise
 from kvlib import i18n
 
@@ -48,7 +48,7 @@ def test_the_command_names_the_notebook_from_the_folder_of_the_book(monkeypatch,
     monkeypatch.chdir(HOME / "kvlib")
     assert "kvgrade check kvlib/01-toy.ipynb" in said(lambda x: x * x)
     monkeypatch.chdir(tmp_path)
-    assert "kvgrade check 01-toy.ipynb" in said(lambda x: x * x)
+    assert f"kvgrade check {tmp_path.resolve().as_posix()}/01-toy.ipynb" in said(lambda x: x * x)
 
 
 def not_implemented(x):
@@ -134,9 +134,22 @@ def inner_given(x):
     return 2 * x
 
 
-def test_an_unknown_exercise_is_named_and_nothing_raised(capsys):
+def test_an_unknown_exercise_is_named_and_nothing_raised(capsys, lang):
     kvgrade.check("no-such-exercise", None)
-    assert "no exercise 'no-such-exercise'" in capsys.readouterr().out
+    assert {"en": "no exercise 'no-such-exercise'", "zh-TW": "沒有 no-such-exercise 這一題"}[lang] in capsys.readouterr().out
+
+
+def test_a_copy_without_hidden_tests_names_no_command_that_needs_them(lang, monkeypatch, tmp_path):
+    monkeypatch.setattr(exercises, "HIDDEN", tmp_path / "none")
+    text = said(lambda x: x * x)
+    assert "kvgrade check" not in text
+    assert {"en": "your teacher", "zh-TW": "老師"}[lang] in text
+
+
+def test_a_name_that_the_notebook_lacks_is_said_in_its_language(lang):
+    text = said(lambda x: x, 'def public(t):\n    t.answer.named("helper")(2)')
+    assert {"en": "does not define helper", "zh-TW": "沒有定義 helper"}[lang] in text
+    assert "NameMissing" not in text and "there is no" not in text
 
 
 def test_importing_kvgrade_imports_no_torch():

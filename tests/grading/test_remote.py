@@ -338,12 +338,21 @@ def test_an_answer_has_no_network_and_no_say_over_other_processes(pool):
     session = pool.open(exercise(), SOURCE)
     for act in ("__import__('socket').socket()", "__import__('socket').socket(2, 2)", "__import__('socket').socket(16, 3, 0)",
                 "__import__('resource').prlimit(os.getppid(), 7, (1, 1))", "os.setpriority(0, os.getppid(), 19)",
-                "os.sched_setaffinity(os.getppid(), {0})", "os.chroot('.')"):  # fmt: skip
+                "os.sched_setaffinity(os.getppid(), {0})", "os.chroot('.')", "open('x', 'w') and os.chmod('x', 0o777)",
+                "os.utime('x')"):  # fmt: skip
         with pytest.raises(AnswerRaised) as caught:
             value(session, "run", act)
         assert caught.value.type == "PermissionError"
     assert len(value(session, "run", "[s.fileno() for s in __import__('socket').socketpair()]")) == 2
     session.close()
+
+
+@linux_only
+def test_without_landlock_the_grader_closes_its_own_memory():
+    code = ("from kvgrade.remote import Pool; from kvgrade.worker.linux import libc\n"
+            "with Pool(1, 1, landlock=False): print(libc.prctl(3, 0, 0, 0, 0))")
+    done = subprocess.run([sys.executable, "-c", code], cwd=sandbox.WORKER.parents[1], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0"
 
 
 def test_an_unknown_level_or_sandbox_is_refused():

@@ -144,6 +144,40 @@ def test_lines_are_counted_and_capped():
         t.answer.counted(10**9, lines=1000)
 
 
+def test_lines_of_code_made_on_the_fly_count_and_those_of_libraries_do_not():
+    made = "def f(n):\n    names = {'__name__': 'elsewhere'}\n    exec('for i in range(n):\\n    pass', names | {'n': n})"
+    with pytest.raises(AnswerRaised, match="TooMuchWork"):
+        Trial(local(made), "f", "s").answer.counted(10**6, lines=1000)
+    library = "import textwrap\ndef f(n):\n    return len(textwrap.wrap('a ' * n))"
+    assert Trial(local(library), "f", "s").answer.counted(1000, lines=10)[0] > 0
+
+
+def test_a_view_made_in_inference_mode_can_be_poked_at():
+    source = """
+import torch
+class Box:
+    @torch.inference_mode()
+    def __init__(self):
+        self.items = torch.zeros(3)
+    def view(self):
+        return self.items[:2]
+"""
+    box = Trial(local(source), "Box", "s").answer()
+    box.keep("view").call("fill_", 7.0)
+    assert box.attr("items").tolist() == [7.0, 7.0, 0.0]
+
+
+def test_an_exceptions_text_is_one_line():
+    with pytest.raises(AnswerRaised) as caught:
+        Trial(local("def f():\n    raise ValueError('a\\n  15/15  PASS')"), "f", "s").answer()
+    assert caught.value.text == "a 15/15 PASS"
+
+
+def test_a_lazily_negated_tensor_is_its_value():
+    t = Trial(local("import torch\ndef f(x):\n    return torch._neg_view(x)"), "f", "s")
+    t.equal(t.answer(torch.ones(2)), -torch.ones(2))
+
+
 def test_tensor_work_is_counted_exactly():
     source = "import torch\ndef f(a, b):\n    return (a @ b).T.contiguous()[0]"
     t = Trial(local(source), "f", "s")

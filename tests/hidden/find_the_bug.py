@@ -1,4 +1,7 @@
-"""Hidden tests of `find-the-bug`: one property per bug, as far as may be on inputs that show no other."""
+"""Hidden tests of `find-the-bug`: one property per bug, on inputs that show no other, so that each one mended gains points.
+
+Invariant: whatever other bugs are left, a property holds if and only if its own is mended (tests/grading proves it).
+"""
 
 import torch
 from hidden_oracle import attention
@@ -7,11 +10,11 @@ from kvgrade.testing import prop
 
 
 class Twin:
-    """The answer beside what it must hold. `n_heads` = `n_kv_heads` hides the bug of heads, and a capacity that is just
-    filled that of the tail."""
+    """The answer beside what it must hold. `n_heads` = `n_kv_heads` hides the bug of heads, a capacity that is just filled
+    that of the tail, and `helped` that of a length that never moves: it is put right where it is not."""
 
-    def __init__(self, t, n_layers=1, batch=2, n_kv_heads=1, group=1, dim=None, capacity=8):
-        self.t, self.n_layers = t, n_layers
+    def __init__(self, t, n_layers=1, batch=2, n_kv_heads=1, group=1, dim=None, capacity=8, helped=True):
+        self.t, self.n_layers, self.helped = t, n_layers, helped
         self.form = batch, n_kv_heads, group, dim or n_kv_heads * group  # dim = n_heads hides the bug of the scale
         self.held = [[] for _ in range(n_layers)]
         self.answer = t.answer.keep(n_layers, batch, n_kv_heads * group, n_kv_heads, self.form[3], capacity)
@@ -30,6 +33,12 @@ class Twin:
                 keys, values = (torch.cat(kind, 2) for kind in zip(*self.held[layer], strict=True))
                 self.t.close(got, attention(q, keys, values))
         self.answer.call("advance")
+        self.put_right()
+
+    def put_right(self):
+        """Set the length where it is another: how it moves is what two properties are about, and the others are not."""
+        if self.helped and self.answer.attr("length") != len(self.held[0]):
+            self.answer.keep("__setattr__", "length", len(self.held[0]))
 
     def tokens(self, n, compare=False):
         for _ in range(n - 1):
@@ -46,18 +55,18 @@ def first(t):
 @prop(2, zh="長度每個 token 前進 1，先前的 token 都還在", en="the length grows by 1 per token, and earlier tokens stay")
 def advances(t):
     for n in (2, 3, 30):
-        twin = Twin(t, capacity=n)
+        twin = Twin(t, capacity=n, helped=False)
         t.equal(twin.answer.attr("length"), 0)
         twin.tokens(n)  # compared when the buffer is just filled
         t.equal(twin.answer.attr("length"), n)
     for n_layers in (2, 3):
-        twin = Twin(t, n_layers, capacity=5)
+        twin = Twin(t, n_layers, capacity=5, helped=False)
         for n in range(1, 6):
             twin.token(compare=False)
             t.equal(twin.answer.attr("length"), n)
 
 
-@prop(2, zh="滿了就丟出 ValueError，什麼都不改", en="when full it raises ValueError and changes nothing", needs=("first", "advances"))
+@prop(2, zh="滿了就丟出 ValueError，什麼都不改", en="when full it raises ValueError and changes nothing")
 def full(t):
     for n_layers, capacity in ((1, 1), (2, 4)):
         twin = Twin(t, n_layers, capacity=capacity)
@@ -68,7 +77,7 @@ def full(t):
         t.equal(twin.answer.attr("length"), capacity)
 
 
-@prop(1, zh="每一層各有各的快取", en="each layer has a cache of its own", needs=("first", "advances"))
+@prop(1, zh="每一層各有各的快取", en="each layer has a cache of its own")
 def layers(t):
     for n_layers in (2, 3):
         twin = Twin(t, n_layers, capacity=3)
@@ -91,14 +100,14 @@ def heads(t):
         Twin(t, n_kv_heads=n_kv_heads, group=group, capacity=1).token()
 
 
-@prop(1, zh="分數的縮放正確", en="the scores are scaled right", needs=("first", "advances"))
+@prop(1, zh="分數的縮放正確", en="the scores are scaled right")
 def scale(t):
     for n_kv_heads, dim in ((2, 8), (1, 16), (3, 2)):
         twin = Twin(t, n_kv_heads=n_kv_heads, dim=dim, capacity=3)
         twin.tokens(3)
 
 
-@prop(1, zh="truncate(n) 之後剩下前 n 個 token", en="after truncate(n) the first n tokens are left", needs=("first", "advances"))
+@prop(1, zh="truncate(n) 之後剩下前 n 個 token", en="after truncate(n) the first n tokens are left")
 def truncates(t):
     for n in (3, 1, 4, 0):
         twin = Twin(t, capacity=4)

@@ -2,6 +2,7 @@
 
 import hidden_oracle as oracle
 import torch
+from hidden_lenient import cast
 
 from kvgrade.testing import TOLERANCE, prop
 
@@ -26,9 +27,9 @@ def some_mask(t, batch, q_len, kv_len):
 def agrees(t):
     for shape in SHAPES:
         q, k, v = case(t, *shape)
-        t.close(t.answer(q, k, v), oracle.attention(q, k, v))
+        t.close(cast(t.answer(q, k, v)), oracle.attention(q, k, v))
     q, k, v = case(t, 2, 4, 2, 2, 9, 4)
-    t.close(t.answer(q * 8, k, v), oracle.attention(q * 8, k, v))
+    t.close(cast(t.answer(q * 8, k, v)), oracle.attention(q * 8, k, v))
 
 
 @prop(3, zh="每個查詢頭讀的是自己那一組的 KV 頭", en="each query head reads the KV head of its group")
@@ -38,7 +39,7 @@ def groups(t):
         q, k, _ = case(t, batch, n_kv_heads * group, n_kv_heads, q_len, kv_len, dim)
         each = torch.tensor(t.rng.sample(range(1, 100), batch * n_kv_heads), dtype=torch.float32).view(batch, n_kv_heads, 1, 1)
         want = torch.stack([each[:, h // group] for h in range(n_kv_heads * group)], 1).expand(q.shape)
-        t.close(t.answer(q, k, each.expand(k.shape).contiguous()), want.double())
+        t.close(cast(t.answer(q, k, each.expand(k.shape).contiguous())), want.double())
 
 
 @prop(2, zh="q 是 0 時，輸出是所見之值的平均", en="for a q of 0 the output is the mean of the values seen")
@@ -46,7 +47,7 @@ def mean(t):
     for kv_len in (1, 2, 3, 31, 32, 33, 255):
         _, k, v = case(t, 2, 4, 2, 1, kv_len, 4)
         want = v.double().mean(2, keepdim=True)
-        t.close(t.answer(torch.zeros(2, 4, 1, 4), k, v), torch.stack([want[:, h // 2] for h in range(4)], 1))
+        t.close(cast(t.answer(torch.zeros(2, 4, 1, 4), k, v)), torch.stack([want[:, h // 2] for h in range(4)], 1))
 
 
 @prop(2, zh="被遮住的鍵不影響結果", en="hidden keys do not reach the result")
@@ -55,27 +56,28 @@ def masks(t):
         q, k, v = case(t, batch, n_heads, n_kv_heads, q_len, kv_len, dim)
         mask = some_mask(t, batch, q_len, kv_len)
         want = oracle.attention(q, k, v, mask[:, 0])
-        t.close(t.answer(q, k, v, mask), want)
+        t.close(cast(t.answer(q, k, v, mask)), want)
         unseen = ~mask.any(2).view(batch, 1, kv_len, 1)
-        t.close(t.answer(q, k.masked_fill(unseen, 1e4), v.masked_fill(unseen, -1e4), mask), want)
+        t.close(cast(t.answer(q, k.masked_fill(unseen, 1e4), v.masked_fill(unseen, -1e4), mask)), want)
     q, k, v = case(t, 2, 4, 2, 3, 6, 4)
-    t.close(t.answer(q, k, v, torch.ones(2, 1, 3, 6, dtype=torch.bool)), oracle.attention(q, k, v))
+    t.close(cast(t.answer(q, k, v, torch.ones(2, 1, 3, 6, dtype=torch.bool))), oracle.attention(q, k, v))
 
 
-@prop(2, zh="沒有把 K、V 抄成每個查詢頭一份", en="K and V are not copied once per query head")
+@prop(2, zh="沒有把 K、V 複製成每個查詢頭一份", en="K and V are not copied once per query head")
 def no_copies(t):
     for n_kv_heads, group in ((2, 8), (1, 12)):
         batch = t.integer(2, 3)
-        q, k, v = case(t, batch, n_kv_heads * group, n_kv_heads, 1, 255, 64)
+        q, k, v = case(t, batch, n_kv_heads * group, n_kv_heads, 1, 255, 128)
         for mask in (None, some_mask(t, batch, 1, 255)):
             got, work = t.answer.counted(q, k, v, mask)
-            t.expect(work.bytes_written <= 2 * (k.nbytes + v.nbytes),
-                     zh="張量運算寫出的位元組超過 K、V 的 2 倍：有一步抄了 K 或 V",
-                     en="tensor operations wrote more than 2 times the bytes of K and V: some step copies K or V")  # fmt: skip
-            t.close(got, oracle.attention(q, k, v, None if mask is None else mask[:, 0]))
+            t.expect(work.bytes_written <= 3 * (k.nbytes + v.nbytes),
+                     zh="張量運算寫出的位元組超過 K、V 的 3 倍：找找看 repeat、expand 之後的 matmul，或不只一次的 dtype 轉換",
+                     en="tensor operations wrote more than 3 times the bytes of K and V: look for a repeat, an expand before a "
+                        "matmul, or a dtype converted more than once")  # fmt: skip
+            t.close(cast(got), oracle.attention(q, k, v, None if mask is None else mask[:, 0]))
 
 
-@prop(1, zh="維持 dtype，不改動輸入", en="keeps the dtype, and leaves its inputs alone")
+@prop(1, zh="輸出的 dtype 與 q 相同，不改動輸入", en="returns the dtype of q, and leaves its inputs alone")
 def dtypes(t):
     for dtype in (torch.float64, torch.float32, torch.bfloat16):
         inputs = case(t, 2, 4, 2, 2, 7, 4, dtype)

@@ -8,6 +8,8 @@ from kvgrade.testing import prop
 
 def check(t, starts, lengths, q_len, kv_len):
     got = t.answer(torch.tensor(starts), torch.tensor(lengths), q_len, kv_len)
+    if isinstance(got, torch.Tensor) and bool(((got == 0) | (got == 1)).all()):
+        got = got.bool()  # its dtype is judged by a property of its own
     t.equal(got, mask(starts, lengths, q_len, kv_len))
 
 
@@ -35,7 +37,7 @@ def rows(t):
     check(t, [0, 7], [1, 8], 1, 9)
 
 
-@prop(1, zh="沒有逐一走訪的迴圈，不改動輸入", en="no loop over queries or keys, and the inputs are left alone")
+@prop(1, zh="遮罩是布林張量；沒有逐一走訪的迴圈，不改動輸入", en="the mask is boolean; no loop over queries or keys, and the inputs are left alone")
 def vectorised(t):
     starts, lengths = [200, 0, 100], [300, 40, 200]
     held = t.hold(torch.tensor(starts)), t.hold(torch.tensor(lengths))

@@ -1,5 +1,7 @@
 """Hidden tests of `kv-bytes-windowed`: against the set of tokens in sight of the last one, layer by layer."""
 
+from hidden_lenient import whole
+
 from kvgrade.testing import prop
 
 SLIDING, FULL = "sliding_attention", "full_attention"
@@ -30,9 +32,9 @@ def full_windows(t):
     for _ in range(5):
         window = t.integer(3, 200)
         case = mixed(t), window, window + t.integer(5, 300), t.integer(2, 9), t.choice(3, 30, 64, 255)
-        t.equal(t.answer(*case), add_up(*case))
+        t.equal(whole(t.answer(*case)), add_up(*case))
         rest = t.choice(1, 4), t.integer(3, 9)
-        t.equal(t.answer(*case, *rest), add_up(*case, *rest))
+        t.equal(whole(t.answer(*case, *rest)), add_up(*case, *rest))
 
 
 @prop(3, zh="N 在 W 的前後一個 token，分毫不差", en="exact for N one token around W")
@@ -40,21 +42,21 @@ def around_the_window(t):
     for window in (1, 2, t.integer(3, 200), t.integer(3, 200)):
         layers, heads, width = mixed(t), t.integer(1, 5), t.choice(1, 8)
         for n_tokens in (0, 1, window - 1, window, window + 1, 2 * window, 2 * window + 1):
-            t.equal(t.answer(layers, window, n_tokens, heads, width), add_up(layers, window, n_tokens, heads, width))
+            t.equal(whole(t.answer(layers, window, n_tokens, heads, width)), add_up(layers, window, n_tokens, heads, width))
 
 
 @prop(2, zh="全部有視窗，或全部沒有", en="all layers with a window, or none")
 def all_alike(t):
     for name in (SLIDING, FULL):
         case = [name] * t.integer(1, 30), t.integer(3, 50), t.integer(60, 300), t.integer(1, 9), 64
-        t.equal(t.answer(*case), add_up(*case))
+        t.equal(whole(t.answer(*case)), add_up(*case))
 
 
 @prop(2, zh="sliding_window 是 None：每一層都留下全部", en="a sliding_window of None: every layer keeps all", needs=())
 def no_window(t):
     case = mixed(t), None, t.integer(1, 300), t.integer(1, 9), 64
-    t.equal(t.answer(*case), add_up(*case))
-    t.equal(t.answer([SLIDING], None, 7, 2, 8), add_up([SLIDING], None, 7, 2, 8))
+    t.equal(whole(t.answer(*case)), add_up(*case))
+    t.equal(whole(t.answer([SLIDING], None, 7, 2, 8)), add_up([SLIDING], None, 7, 2, 8))
 
 
 @prop(1, zh="不認得的層名稱會丟出 ValueError", en="an unknown kind of layer raises ValueError")
@@ -66,7 +68,7 @@ def unknown_layer(t):
                  zh="層的名稱不認得時", en="for an unknown kind of layer")  # fmt: skip
 
 
-@prop(2, zh="數字很大時仍然精確，不逐 token 計算，不改動輸入", en="exact for huge numbers, not token by token, inputs unchanged")
+@prop(2, zh="結果是 int，數字很大時仍然精確，不逐 token 計算，不改動輸入", en="an int, exact for huge numbers, not token by token, inputs unchanged")
 def huge(t):
     layers, window = mixed(t), t.integer(10**11, 10**12) * 2 + 1
     held, n_tokens = t.hold(layers), 10**12 * 3 + t.integer(1, 10**6)

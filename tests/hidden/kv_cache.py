@@ -2,6 +2,7 @@
 
 import torch
 
+from kvgrade.session import AnswerRaised
 from kvgrade.testing import prop
 
 NAN = float("nan")
@@ -13,6 +14,7 @@ class Twin:
     def __init__(self, t, n_layers, batch, heads, dim, capacity, dtype=torch.float32):
         self.t, self.n_layers, self.form, self.dtype = t, n_layers, (batch, heads, dim), dtype
         self.cache = t.answer.keep(n_layers, batch, heads, dim, capacity, dtype)
+        self.back = False  # whether truncate or reset came before
         self.held = [[] for _ in range(n_layers)]  # per layer: (k, v) of each token, (batch, heads, 1, dim)
 
     def new(self, q_len):
@@ -26,7 +28,7 @@ class Twin:
     def append(self, layer, q_len):
         k, v = self.new(q_len)
         self.held[layer] += zip(k.split(1, 2), v.split(1, 2), strict=True)
-        self.matches(self.cache.call("append", layer, k, v), layer)
+        self.matches(self.call("append", layer, k, v), layer)
 
     def matches(self, got, layer):
         two = isinstance(got, (tuple, list)) and len(got) == 2
@@ -39,8 +41,19 @@ class Twin:
         for layer in range(self.n_layers):
             self.append(layer, q_len)
             self.length(before)
-        self.cache.call("advance", q_len)
+        self.call("advance", q_len)
         self.length(before + q_len)
+
+    def call(self, method, *args):
+        """A call that must not raise; where it does although it is right again after truncate or reset, that is said."""
+        try:
+            return self.cache.call(method, *args)
+        except AnswerRaised as error:
+            if not self.back or error.type in ("NotImplementedError", "NameMissing"):
+                raise
+            said = f"{error.type}: {error.text[:300]}"
+            self.t.expect(False, zh=f"truncate 或 reset 之後，照規矩的 {method} 卻丟出例外（{said}）",
+                          en=f"after truncate or reset, a proper {method} raised an exception ({said})")  # fmt: skip
 
     def truncate(self, n):
         self.cache.call("truncate", n)
@@ -51,6 +64,7 @@ class Twin:
         self.forget(0)
 
     def forget(self, n):
+        self.back = True
         self.held = [tokens[:n] for tokens in self.held]
         self.length(n)
 
@@ -82,7 +96,7 @@ def history(t):
     twin.step(1)
 
 
-@prop(3, zh="回傳的是同一塊緩衝區的檢視，不抄歷史", en="what is returned is a view of one buffer; the history is not copied")
+@prop(3, zh="回傳的是同一塊緩衝區的檢視，不複製歷史", en="what is returned is a view of one buffer; the history is not copied")
 def views(t):
     for which in (0, 1):
         twin = some(t, 40)

@@ -1,5 +1,7 @@
 """Hidden tests of `token-forwards`: against a count that walks through the steps."""
 
+from hidden_lenient import whole
+
 from kvgrade.testing import prop
 
 BOTH = ("without-a-cache", "with-a-cache")
@@ -14,16 +16,17 @@ def walk(n_prompt, n_outputs):
 
 
 def pair(t, got):
-    """What was got, if it has the right form."""
-    two = isinstance(got, tuple) and len(got) == 2
+    """The two numbers; a list, or a float that is a whole number, costs points elsewhere (`same`)."""
+    two = isinstance(got, (tuple, list)) and len(got) == 2
     t.expect(two, zh="應該回傳兩個數字的 tuple", en="it must return a tuple of two numbers")
-    whole = all(type(n) is int for n in got)
-    t.expect(whole, zh="兩個數字都必須是 int", en="both numbers must be of type int")
-    return got
+    return [whole(n) for n in got]
 
 
 def same(t, got, want):
-    t.equal(pair(t, got), want)
+    pair(t, got)
+    t.expect(isinstance(got, tuple), zh="應該回傳 tuple，不是 list", en="it must return a tuple, not a list")
+    t.expect(all(type(n) is int for n in got), zh="兩個數字都必須是 int", en="both numbers must be of type int")
+    t.equal(got, want)
 
 
 def generations(t):
@@ -43,7 +46,7 @@ def with_a_cache(t):
         t.equal(pair(t, t.answer(n_prompt, n_outputs))[1], walk(n_prompt, n_outputs)[1])
 
 
-@prop(2, zh="只要一個輸出、或一個都不要", en="one output, and none at all", needs=BOTH)
+@prop(2, zh="只要一個輸出、或一個都不要；回傳兩個 int 的 tuple", en="one output, and none at all; a tuple of two ints", needs=BOTH)
 def few_outputs(t):
     for _ in range(3):
         n_prompt = t.integer(1, 5000)
@@ -60,7 +63,7 @@ def huge(t):
         same(t, got, ((first + last) * n_outputs // 2, last))
 
 
-@prop(2, zh="不合理的輸入會丟出 ValueError", en="impossible input raises ValueError", needs=BOTH)
+@prop(2, zh="不合理的輸入會丟出 ValueError", en="impossible input raises ValueError", needs=())
 def errors(t):
     for n_prompt, n_outputs in [(0, t.integer(1, 9)), (-t.integer(1, 9), 3), (0, 0)]:
         t.raises("ValueError", lambda p=n_prompt, n=n_outputs: t.answer(p, n),

@@ -65,7 +65,7 @@ def lengths(t):
     ask(t, q, k, v, ints(max_len, 1, t.choice(63, 65), t.integer(2, 99)))
 
 
-@prop(3, zh="讀的是照步幅（stride）的視圖，寫的也只有 out", en="reads views by their strides, and writes to out alone")
+@prop(3, zh="讀的是照步幅（stride）的檢視，寫的也只有 out", en="reads views by their strides, and writes to out alone")
 def views(t):
     batch, n_kv_heads, group, max_len, head_dim = 2, 2, 2, 20, 16
     q, k, v = case(t, batch, group, n_kv_heads, max_len, head_dim)

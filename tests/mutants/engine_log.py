@@ -26,7 +26,7 @@ MUTANTS = [
     Mutant("needs-no-concurrency", {"zh-TW": "缺了並行那一句也照算的結果", "en": "the result without a line of the concurrency"},
            (("if not requests or not (all_tokens or all_blocks):", "if not (all_tokens or all_blocks):"),
             ("    max_len, printed", '    requests = requests or [("1", "1.00")]\n    max_len, printed'))),
-    Mutant("corrects-the-log", {"zh-TW": "對不起來就改數字的結果", "en": "the result that corrects the printed numbers"},
+    Mutant("corrects-the-log", {"zh-TW": "對不上就改數字的結果", "en": "the result that corrects the printed numbers"},
            (('"tokens": tokens', '"tokens": blocks * block_size'),)),
     Mutant("needs-lines-of-its-own", {"zh-TW": "只認得獨立成行的片語的結果", "en": "the result that wants each phrase on a line of its own"},
            ((TOKENS, 'r"GPU KV cache size: ([\\d,]+) tokens(?:\\n|$)"'),)),

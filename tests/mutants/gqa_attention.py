@@ -29,7 +29,7 @@ MUTANTS = [
     heads("repeat", "用 repeat 攤開 KV 頭的結果", "the result of repeat in place of repeat_interleave", "torch.arange(Hq) % Hkv"),
     heads("kv-head-0", "所有頭都讀第 0 個 KV 頭的結果", "the result of all heads on KV head 0", "torch.zeros(Hq, dtype=torch.long)"),
     heads("heads-reversed", "KV 頭順序顛倒的結果", "the result of KV heads in reverse", "torch.arange(Hq).flip(0) // (Hq // Hkv)"),
-    heads("repeat-interleave", "把 K、V 抄成每個查詢頭一份的結果", "that of a copy of K and V per query head", "torch.arange(Hq) // (Hq // Hkv)"),
+    heads("repeat-interleave", "把 K、V 複製成每個查詢頭一份的結果", "that of a copy of K and V per query head", "torch.arange(Hq) // (Hq // Hkv)"),
     m("matmul-broadcasts", "讓 matmul 廣播 K、V 的結果", "that of a matmul that broadcasts K and V",
       (GROUP, "q, k, v = q.view(B, Hkv, -1, Q, D), k[:, :, None], v[:, :, None]"),
       ("        scores = scores.view(B, Hkv, -1, Q, T)\n", ""), (HIDE + ".flatten(2, 3)", HIDE)),

@@ -23,8 +23,8 @@ MUTANTS = [
         "en": "the result without a check of the input",
     }, (("if P < 1 or n < 0:", "if False:"),)),
     Mutant("last-token-sent-back", {
-        "zh-TW": "把最後一個 token 也送回模型的次數",
-        "en": "the count that also sends the last token back in",
+        "zh-TW": "把最後一個 token 也送進模型的次數",
+        "en": "the count in which the last token is sent in too",
     }, ((WITH, "P + n if n else 0"),)),
     Mutant("prompt-counts-once", {
         "zh-TW": "把整個提示只算 1 次的結果",
