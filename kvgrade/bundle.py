@@ -26,10 +26,10 @@ _LINK = re.compile(r"\[([^\]\n]*)\]\((?!https?:|mailto:|#)([^)\s]*)\)")
 _RULE = re.compile(r"^([\w./]+(?: [\w./]+)*):(?!=)", re.MULTILINE)
 
 NOTE = {
-    "zh-TW": "> 這一份是老師發的：隱藏測試由老師執行，所以 `kvgrade check` 與 `kvgrade drill 題目代號` 在這裡不能用。"
+    "zh-TW": "> 這一份是老師發的：隱藏測試由老師執行，所以 `kvgrade check` 在這裡不能用，`kvgrade drill` 只有公開檢查。"
     "做完練習請存檔，把練習的筆記本交給老師。",
-    "en": "> This copy is from your teacher, who runs the hidden tests: `kvgrade check` and `kvgrade drill EXERCISE` do not work in it. "
-    "When you have done the exercises, save, and hand the exercise notebook in.",
+    "en": "> This copy is from your teacher, who runs the hidden tests: `kvgrade check` does not work in it, and `kvgrade drill` "
+    "has the public checks alone. When you have done the exercises, save, and hand the exercise notebook in.",
 }
 README = {
     "zh-TW": """# KV 快取：從公式到解碼

@@ -40,7 +40,8 @@ def tell(outcomes: Iterable["Outcome"], lang: str, kept: bool = False) -> Iterat
             said[this] = outcome.title[lang]
             yield Told(outcome, *this)
         else:
-            yield Told(outcome, say("same-above", {}, lang) if this == last else say("same-as", {"title": said[this]}, lang))
+            id = "same-above" if this == last else "same-as"
+            yield Told(outcome, say(id, {"title": said[this]}, lang))
         last = this
 
 

@@ -60,7 +60,9 @@ def _dress() -> None:
 
     class Folding(rich_utils.OptionHighlighter):
         def __call__(self, text: Any) -> Any:
-            shown = super().__call__(text.replace("Usage: ", T("用法：", "Usage: "), 1) if isinstance(text, str) else text)
+            if isinstance(text, str):
+                text = text.replace("Usage: ", T("用法：", "Usage: "), 1)
+            shown = super().__call__(text)
             shown.overflow = "fold"
             return shown
 

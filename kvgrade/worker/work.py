@@ -76,6 +76,7 @@ def counting(what: dict) -> Iterator[Work]:
         if limit is None:
             yield work
             return
+        torch.empty(0)  # the first operation under a mode imports torch._dynamo, with thousands of lines that have no file
         before = sys.gettrace()
         sys.settrace(trace)
         try:

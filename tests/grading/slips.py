@@ -44,8 +44,8 @@ SLIPS = (
         ('    scores = torch.einsum("hd,htd->ht", q, k)', '    q /= math.sqrt(q.shape[-1])\n    scores = torch.einsum("hd,htd->ht", q, k)'),
         ("torch.softmax(scores / math.sqrt(q.shape[-1]), dim=-1)", "torch.softmax(scores, dim=-1)"))),
     Slip("reads the unwritten tail", "ragged-decode", "value", (("k_cache[b, :, : n + 1], v_cache[b, :, : n + 1]", "k_cache[b], v_cache[b]"),)),
-    Slip("length never advanced", "decode-step", "value", (('    cache["length"] = pos + 1  # once, after the last layer\n', ""),)),
-    Slip("length advanced once per layer", "decode-step", "value", (
+    Slip("length never advanced", "decode-step", "text", (('    cache["length"] = pos + 1  # once, after the last layer\n', ""),)),
+    Slip("length advanced once per layer", "decode-step", "text", (
         ('    cache["length"] = pos + 1  # once, after the last layer\n', ""),
         ('        gate, up = y', '        cache["length"] += 1\n        gate, up = y'))),
     Slip("endless loop", "token-forwards", "timeout", source="def token_forwards(n_prompt, n_outputs):\n    total = 0\n    while n_outputs:\n"

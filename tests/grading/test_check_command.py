@@ -154,10 +154,14 @@ def test_the_level_and_the_seed_stand_whole_at_the_end_of_every_report(paper, ca
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
-def test_a_message_that_comes_again_is_not_repeated(paper, capsys, lang):
+def test_a_message_that_comes_again_is_not_repeated(paper, book, capsys, lang):
+    same = "\n\n@prop(0, zh='又一項', en='another', needs=())\ndef {}(t):\n    t.answer([1.0])\n"
+    with (book / "tests" / "hidden" / "mean.py").open("a", encoding="utf-8") as file:
+        file.write("".join(same.format(f"again{n}") for n in range(5)))
     main(["check", paper({"mean": "def mean(x):\n    raise KeyError('boom')"}), "mean", "--lang", lang])
     text = capsys.readouterr().out
     assert text.count("KeyError") == 2, "a message, and the frames"
+    assert text.count({"en": "same as above", "zh-TW": "同上"}[lang]) == 5
 
 
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)

@@ -34,7 +34,9 @@ def passed(mended: frozenset[str]) -> dict[str, int]:
         for old, new in FIXES[name]:
             assert old in code, f"{name}: {old!r} is not in the code as it came"
             code = code.replace(old, new)
-    result = grade(EXERCISE, properties(hidden_tests("find-the-bug")), partial(local, code), "subsets", name_variants=False)
+    result = grade(
+        EXERCISE, properties(hidden_tests("find-the-bug")), partial(local, code), "subsets", name_variants=False
+    )
     return {o.property: o.points for o in result.outcomes if o.status == "passed"}
 
 
@@ -44,7 +46,9 @@ def by_subset() -> dict[frozenset[str], dict[str, int]]:
 
 
 def test_the_properties_that_hold_are_those_of_the_bugs_mended(by_subset):
-    assert {mended: set(held) for mended, held in by_subset.items()} == {mended: {"first", *mended} for mended in SUBSETS}
+    assert {mended: set(held) for mended, held in by_subset.items()} == {
+        mended: {"first", *mended} for mended in SUBSETS
+    }
 
 
 def test_one_more_bug_mended_always_gains_points(by_subset):

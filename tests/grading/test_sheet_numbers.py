@@ -19,10 +19,10 @@ def tpot() -> list[str]:
     crossing = tokens_where_kv_equals_weights(llama)
     return [
         f"{1e3 * seconds[0]:.2f}", f"{1e3 * seconds[1]:.2f}", f"{speeds[0]:.0f}", f"{speeds[1]:,.0f}",
-        f"{speeds[1] / speeds[0]:.1f}", f"{100 * many.kv_bytes / many.nbytes:.0f} %", f"{one.weight_bytes:,}",
+        f"{speeds[1] / speeds[0]:.1f}", f"{100 * many.kv_bytes / many.nbytes:.0f}%", f"{one.weight_bytes:,}",
         f"{one.kv_bytes // 4096:,}", f"{crossing:,.0f}", f"{crossing / 32:,.0f}", f"{one.kv_bytes / 1e9:.2f} GB",
         f"{ridge('h100-80gb'):.0f}", f"{step_cost(llama, 4096, 256).intensity:.0f}",
-        f"{step_cost(llama, 4096, 1024).intensity:.0f}", f"{100 * 1e3 * seconds[0] / 26:.0f} %",
+        f"{step_cost(llama, 4096, 1024).intensity:.0f}", f"{100 * 1e3 * seconds[0] / 26:.0f}%",
     ]  # fmt: skip
 
 
@@ -31,7 +31,7 @@ def merge() -> list[str]:
     long, short = 32768 * 4096, 1024 * 4096
     assert 2 * written / long < 0.01
     return [f"{written:,}", f"{2 * written / 1e6:.2f} MB", f"{long / 1e6:.0f} MB", f"{short / 1e6:.1f} MB",
-            f"{100 * 2 * written / short:.0f} %"]  # fmt: skip
+            f"{100 * 2 * written / short:.0f}%"]  # fmt: skip
 
 
 def split() -> list[str]:

@@ -100,6 +100,7 @@ def published(t):
 
 @prop(2, zh="少了欄位時說出名稱；不改動 config", en="names an absent field; leaves config alone")
 def absent_fields(t):
+    texts = set()
     for name in REQUIRED:
         given = config(t)
         del given[name]
@@ -109,6 +110,8 @@ def absent_fields(t):
             t.answer(given)
         except AnswerRaised as error:
             t.expect(name in error.text, zh="錯誤訊息裡沒有那個欄位的名稱", en="the error does not name the absent field")
+            texts.add(error.text)
+    t.expect(len(texts) == len(REQUIRED), zh="不管少了哪個欄位，錯誤訊息都一樣", en="the error is the same whichever field is absent")
     given = config(t)
     held = t.hold(given)
     got, _work = t.answer.counted(held, lines=50_000)

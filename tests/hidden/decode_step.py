@@ -71,7 +71,7 @@ class Case:
     def written(self, length):
         """The cache after a step: the slot at `length` holds the new token, and nothing else changed."""
         t = self.t
-        for kind, zh, en in (("k", "轉過的 k", "the rotated k"), ("v", "v", "v")):
+        for kind, zh, en in (("k", "轉過的 k", "the rotated k"), ("v", " v", "v")):
             buffer, before = self.cache.item(kind), self.buffers[kind]
             same = isinstance(buffer, torch.Tensor) and buffer.shape == before.shape and buffer.dtype == before.dtype
             t.expect(same, zh=f'cache["{kind}"] 換了形狀或 dtype', en=f'cache["{kind}"] changed its shape or dtype')

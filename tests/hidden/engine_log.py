@@ -26,6 +26,17 @@ def clear(tokens, max_len):
     return abs(tokens / max_len * 100 % 1 - 0.5) > 0.05
 
 
+# almost the phrases: other words, case, spaces or punctuation
+LOOKALIKES = (
+    "GPU KV cache size: 3.81 GiB", "GPU KV cache size: 4,096 MiB (usable)", "gpu kv cache size: 99 tokens",
+    "GPU KV cache size:  99 tokens", "GPU KV cache size:99 tokens", "GPU KV cache size 99 tokens", "GPU blocks: 7",
+    "#GPU blocks: 7", "# GPU blocks:7", "# GPU blocks 7", "# gpu blocks: 7", "#  GPU blocks: 7",
+    "Maximum concurrency for 10 tokens per batch: 9.87x", "Maximum concurrency for 10 tokens per request: 9.87",
+    "maximum concurrency for 10 tokens per request: 9.87x", "Maximum concurrency for 10 tokens: 9.87x",
+    "Maximum concurrency for 10 tokens per request: 9.87 requests", "Maximum concurrency  for 10 tokens per request: 9.87x",
+)  # fmt: skip
+
+
 def sizes(t, block_size=16):
     """(blocks, max_len)"""
     while True:
@@ -80,7 +91,7 @@ def answer(blocks, max_len, printed, block_size=16, agrees=True, tokens=None):
     return {"tokens": tokens, "blocks": blocks, "max_len": max_len, "concurrency": float(printed), "agrees": agrees}
 
 
-@prop(4, zh="舊版的紀錄：只有區塊數", en="logs of older versions, with blocks only")
+@prop(3, zh="舊版的紀錄：只有區塊數", en="logs of older versions, with blocks only")
 def older(t):
     for commas in (False, True, False, True):
         blocks, max_len = sizes(t)
@@ -118,6 +129,20 @@ def restarted(t):
             printed = concurrency_of(blocks * 16, max_len)
             lines += write(blocks, max_len, printed)
         same(t, t.answer(noisy(t, lines)), answer(blocks, max_len, printed))
+        same(t, t.answer(", ".join(lines)), answer(blocks, max_len, printed))
+
+
+@prop(1, zh="只是像那三種片語的，不算", en="what only looks like one of the phrases does not count")
+def lookalikes(t):
+    blocks, max_len = sizes(t)
+    printed = concurrency_of(blocks * 16, max_len)
+    for lines in (old(t, blocks, max_len, printed), new(blocks * 16, max_len, printed)):
+        for one in LOOKALIKES:
+            for log in ([*lines, one], [one, *lines], [lines[0], one, lines[1]]):
+                same(t, t.answer("\n".join(log)), answer(blocks, max_len, printed))
+    for lines in (LOOKALIKES, [*LOOKALIKES, lines[0]], [*LOOKALIKES, lines[1]]):
+        t.raises("ValueError", lambda lines=lines: t.answer("\n".join(lines)), zh="紀錄裡只有像那些片語的句子時",
+                 en="when the log has only what looks like the phrases")  # fmt: skip
 
 
 @prop(2, zh="對不上時 agrees 是 False，數字照印的", en="where numbers disagree, agrees is False and they are as printed")
@@ -128,7 +153,13 @@ def disagreements(t):
         if float(printed) <= 0:
             printed = "9.87" if blocks * 16 / max_len < 9 else "1.23"
         same(t, t.answer(noisy(t, old(t, blocks, max_len, printed))), answer(blocks, max_len, printed, agrees=False))
-    for more in (0, 16 * t.integer(1, 9), -16):  # both sizes are printed; the concurrency is that of the tokens
+    for _ in range(3):  # one unit of the last printed digit, to either side
+        blocks, max_len = sizes(t)
+        right = concurrency_of(blocks * 16, max_len)
+        for off in (0.01, -0.01):
+            printed = f"{float(right) + off:.2f}"
+            same(t, t.answer(noisy(t, new(blocks * 16, max_len, printed))), answer(blocks, max_len, printed, agrees=False))
+    for more in (0, 16 * t.integer(1, 9), -16, t.integer(1, 15), -t.integer(1, 15)):  # both sizes are printed; the concurrency is that of the tokens
         while True:
             blocks, max_len = sizes(t)
             tokens = blocks * 16 + more

@@ -34,9 +34,15 @@ def splits(q: Tensor, k: Tensor, v: Tensor, lengths: Tensor, n_splits: int) -> t
     return tuple(torch.stack([torch.stack([row[i] for row in part]) for part in parts]) for i in (0, 1))
 
 
-def poisoned(x: Tensor, lengths: Tensor) -> Tensor:
-    """A cache (batch, n_kv_heads, max_len, head_dim) with NaN in every slot that was never written."""
+def poisoned(x: Tensor, lengths: Tensor, tail: float = torch.nan) -> Tensor:
+    """A cache (batch, n_kv_heads, max_len, head_dim) with `tail` in every slot that was never written."""
     x = x.clone()
     for row, length in enumerate(lengths.tolist()):
-        x[row, :, length:] = torch.nan
+        x[row, :, length:] = tail
     return x
+
+
+def rounded_once(got: Tensor, want: Tensor) -> bool:
+    """Is `got` what float32 arithmetic leaves after one rounding to its dtype? Half a step at each value, and float32's own error."""
+    step = torch.finfo(got.dtype).eps * 2.0 ** (torch.frexp(want).exponent - 1)
+    return bool(((got.double() - want).abs() <= step / 2 + 2e-5 * max(1.0, float(want.abs().max()))).all())

@@ -26,7 +26,7 @@ def tail(t):
             check(t, [start], [start + q_len], q_len, start + q_len + spare)
 
 
-@prop(3, zh="每一列照自己的歷史與長度，填充也照規則", en="each row follows its own history and length, padding too")
+@prop(2, zh="每一列照自己的歷史與長度，填充也照規則", en="each row follows its own history and length, padding too")
 def rows(t):
     for _ in range(8):
         batch, q_len = t.integer(2, 4), t.integer(1, 5)
@@ -37,11 +37,19 @@ def rows(t):
     check(t, [0, 7], [1, 8], 1, 9)
 
 
+@prop(1, zh="歷史很長也一樣", en="a long history makes no difference")
+def far(t):
+    starts = [2_048 + t.integer(1, 20), 32_767 + t.integer(1, 20), 126 + t.integer(1, 20), t.integer(66_000, 67_000)]
+    for rows in (starts[:1], starts[1:3], starts[3:]):
+        lengths = [start + t.integer(1, 3) for start in rows]
+        check(t, rows, lengths, 3, max(lengths) + t.integer(0, 4))
+
+
 @prop(1, zh="遮罩是布林張量；沒有逐一走訪的迴圈，不改動輸入", en="the mask is boolean; no loop over queries or keys, and the inputs are left alone")
 def vectorised(t):
-    starts, lengths = [200, 0, 100], [300, 40, 200]
+    starts, lengths, q_len, kv_len = [200, 0, 100], [800, 40, 700], 600, 801
     held = t.hold(torch.tensor(starts)), t.hold(torch.tensor(lengths))
-    got, _ = t.answer.counted(*held, 100, 301, lines=80)
-    t.equal(got, mask(starts, lengths, 100, 301))
+    got, _ = t.answer.counted(*held, q_len, kv_len, lines=500)  # a loop over the rows stays far below, one over queries does not
+    t.equal(got, mask(starts, lengths, q_len, kv_len))
     for name, tensor, original in zip(("starts", "lengths"), held, (starts, lengths), strict=True):
         t.unchanged(tensor, torch.tensor(original), name)

@@ -80,12 +80,17 @@ def dtypes(t):
         t.equal(bytes_with("float32" if size < 4 else "float16", name), add_up(n_layers, heads, width, n_tokens, size))
     for name in ("float32", "bfloat16", "float16"):
         t.equal(bytes_with(name, None), add_up(n_layers, heads, width, n_tokens, BYTES[name]))
+    for name in ("fp8", "int8"):  # the same names in both places
+        t.equal(bytes_with(name, None), add_up(n_layers, heads, width, n_tokens, 1))
+    for name, size in BYTES.items():  # a torch_dtype that is not in use need not be known
+        t.equal(bytes_with("mxfp4", name), add_up(n_layers, heads, width, n_tokens, size))
     for nothing in (ABSENT, None):
         t.equal(bytes_with(nothing, None), add_up(n_layers, heads, width, n_tokens, 2))
 
 
 @prop(1, zh="錯誤訊息寫出缺的欄位；用不到的欄位可以沒有", en="an error names the absent field; what is not needed may be absent")
 def absent_fields(t):
+    texts = set()
     for name in ("num_hidden_layers", "num_attention_heads", "hidden_size"):
         given = config(4, 8, 64, 2, ABSENT, "bfloat16")
         del given[name]
@@ -95,6 +100,8 @@ def absent_fields(t):
             t.answer(given, 5)
         except AnswerRaised as error:
             t.expect(name in error.text, zh="錯誤訊息裡沒有那個欄位的名稱", en="the error does not name the absent field")
+            texts.add(error.text)
+    t.expect(len(texts) == 3, zh="不管少了哪個欄位，錯誤訊息都一樣", en="the error is the same whichever field is absent")
     stated = config(92, 96, ABSENT, 8, 128, "bfloat16")  # no hidden_size, and no need of one
     t.equal(whole(t.answer(stated, 3)), add_up(92, 8, 128, 3, 2))
 
@@ -121,4 +128,5 @@ def tidy(t):
     held, n_tokens = t.hold(given), t.integer(10**15, 10**16) * 2 + 1
     got, _work = t.answer.counted(held, n_tokens, 7, lines=20_000)
     t.equal(got, n_tokens * add_up(126, 8, 128, 1, 2, 7))
+    t.equal(whole(t.answer(given, 0, 3)), 0)
     t.unchanged(held, given, "config")

@@ -61,11 +61,13 @@ def no_window(t):
 
 @prop(1, zh="不認得的層名稱會丟出 ValueError", en="an unknown kind of layer raises ValueError")
 def unknown_layer(t):
-    for window in (t.integer(3, 50), None):
-        layers = mixed(t)
-        layers.insert(t.integer(0, len(layers)), t.choice("linear_attention", "full", "Sliding_Attention"))
-        t.raises("ValueError", lambda layers=layers, window=window: t.answer(layers, window, 100, 2, 8),
-                 zh="層的名稱不認得時", en="for an unknown kind of layer")  # fmt: skip
+    for name in ("linear_attention", "full", "Sliding_Attention", "sliding_window_attention", "full_attention ", ""):
+        for window in (t.integer(3, 50), None):
+            some = mixed(t)
+            middle = t.integer(1, len(some) - 1)
+            for layers in ([name, *some], [*some, name], [*some[:middle], name, *some[middle:]], [name]):
+                t.raises("ValueError", lambda layers=layers, window=window: t.answer(layers, window, 100, 2, 8),
+                         zh="層的名稱不認得時", en="for an unknown kind of layer")  # fmt: skip
 
 
 @prop(2, zh="結果是 int，數字很大時仍然精確，不逐 token 計算，不改動輸入", en="an int, exact for huge numbers, not token by token, inputs unchanged")
@@ -75,4 +77,6 @@ def huge(t):
     got, _work = t.answer.counted(held, window, n_tokens, 7, 255, 2, 3, lines=20_000)
     tokens = layers.count(FULL) * n_tokens + layers.count(SLIDING) * window
     t.equal(got, tokens * add_up([FULL], None, 1, 7, 255) * 3)
+    case = [SLIDING, FULL, SLIDING], 10**12, 10**13 - t.integer(1, 10**6), 7, 255
+    t.equal(whole(t.answer(*case)), (2 * case[1] + case[2]) * add_up([FULL], None, 1, 7, 255))
     t.unchanged(held, layers, "layer_types")

@@ -93,6 +93,7 @@ def errors(t):
     for n_kv_heads, tp in [(8, 3), (8, 12), (4, 6), (6, 4)]:
         t.raises("ValueError", lambda h=n_kv_heads, tp=tp: t.answer(10**9, 100, 4, h, 64, tp=tp),
                  zh="KV 頭數與卡數除不盡時", en="when neither of heads and cards divides the other")  # fmt: skip
-    for n_tokens, more in [(0, {}), (-4, {}), (100, {"block_size": 0}), (100, {"tp": 0}), (100, {"block_size": -16})]:
+    for n_tokens, more in [(0, {}), (-4, {}), (100, {"block_size": 0}), (100, {"tp": 0}), (-16, {}),
+                          (100, {"block_size": -16}), (100, {"block_size": -1}), (100, {"tp": -1}), (100, {"tp": -8})]:
         t.raises("ValueError", lambda n=n_tokens, more=more: t.answer(10**9, n, 4, 8, 64, **more),
                  zh="n_tokens、block_size 或 tp 小於 1 時", en="for an n_tokens, block_size or tp below 1")  # fmt: skip

@@ -50,7 +50,7 @@ def any_number(t):
         check(t, *case(t, n_splits))
 
 
-@prop(2, zh="空的段權重是 0，輸出是 NaN 也無妨", en="an empty split weighs 0, also when its output is NaN")
+@prop(2, zh="空的段權重是 0，輸出是 NaN 或無限大也無妨", en="an empty split weighs 0, also when its output is NaN or infinite")
 def empty_splits(t):
     for n_splits in (2, 3, 7):
         out, lse = case(t, n_splits)
@@ -61,6 +61,9 @@ def empty_splits(t):
         s = t.integer(0, n_splits - 1)
         lse[s, 0, 0], out[s, 0, 0] = -torch.inf, torch.nan
         check(t, out, lse)
+        for anything in (torch.inf, -torch.inf, torch.nan, 1e30):
+            out[s, 0, 0] = anything
+            check(t, out, lse)
 
 
 @prop(1, zh="全是空的段：輸出 0，log-sum-exp 是 −inf", en="all splits empty: output 0 and log-sum-exp −inf")
@@ -68,16 +71,19 @@ def all_empty(t):
     out, lse = case(t, 3)
     lse[:, -1, -1], out[:, -1, -1] = -torch.inf, torch.nan
     check(t, out, lse)
-    check(t, torch.full_like(out, torch.nan), torch.full_like(lse, -torch.inf))
+    for anything in (torch.nan, torch.inf):
+        check(t, torch.full_like(out, anything), torch.full_like(lse, -torch.inf))
 
 
 @prop(1, zh="分數很大或很小都不會溢位", en="neither overflows nor underflows for large scores")
 def large(t):
     for offset in (300.0, -300.0):
         check(t, *case(t, 3, offset=offset), times=10)
-    out, lse = case(t, 3, dtype=DOUBLE)
-    lse += torch.tensor([2000.0, -2000.0]).to(DOUBLE)[torch.arange(lse.shape[2]) % 2]
-    check(t, out, lse, times=10)
+    for dtype, times in ((DOUBLE, 10), (torch.float32, 50)):  # rows and heads far apart: each needs a maximum of its own
+        b, h = torch.meshgrid(torch.arange(3), torch.arange(4), indexing="ij")
+        for low in (b % 2, h % 2, (b + h) % 2):
+            lse = (t.normal(3, 3, 4, dtype=DOUBLE, scale=2.0) * 8).round() / 8 + torch.where(low == 1, -1990.0, 1990.0)
+            check(t, t.normal(3, 3, 4, 5, dtype=dtype), lse.to(dtype), times=times)
 
 
 @prop(1, zh="合併的結果還能再合併", en="what was merged can be merged again")
@@ -99,6 +105,8 @@ def manners(t):
     t.answer(held, held_lse)
     t.unchanged(held, out, "out")
     t.unchanged(held_lse, lse, "lse")
-    for wrong in ((out, lse[:2]), (out, lse[0]), (out, out), (out[:0], lse[:0])):
+    out, lse = t.normal(3, 2, 4, 5), t.normal(3, 2, 4)
+    fewer = [lse[:2], lse[:1], lse[:, :1], lse[:, :, :1], lse[:, :, :3], lse[0], lse.transpose(1, 2), lse[..., None], out]
+    for wrong in (*((out, x) for x in fewer), (out[:, :1], lse), (out[:, :, :1], lse), (out[:0], lse[:0])):
         t.raises("ValueError", lambda wrong=wrong: t.answer(*wrong), zh="形狀不合，或一段也沒有時",
                  en="when the shapes do not fit, or there is no split")  # fmt: skip

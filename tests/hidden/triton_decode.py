@@ -4,7 +4,7 @@ everything small."""
 from importlib.util import find_spec
 
 import torch
-from hidden_splits import decode, poisoned
+from hidden_splits import decode, poisoned, rounded_once
 
 from kvgrade.session import AnswerRaised
 from kvgrade.testing import prop
@@ -15,17 +15,19 @@ MISSING = {"zh": "這台機器沒有 Triton（只有 Linux 版），這題在這
                  "it is optional and does not count in the total"}  # fmt: skip
 
 
-def ask(t, q, k, v, lengths, times=1.0):
-    """Plain contiguous inputs, NaN behind the lengths; out is the middle of a larger buffer."""
+def ask(t, q, k, v, lengths, times=1.0, tail=torch.nan):
+    """Plain contiguous inputs, `tail` behind the lengths; out is the middle of a larger buffer."""
     buffer = t.hold(torch.full((q.numel() + 200,), CANARY, dtype=q.dtype))
     out = buffer.keep("narrow", 0, 100, q.numel()).keep("view", *q.shape)
-    t.answer(q, poisoned(k, lengths), poisoned(v, lengths), lengths, out)
+    t.answer(q, poisoned(k, lengths, tail), poisoned(v, lengths, tail), lengths, out)
     now = buffer.value()
     got = now[100:-100].reshape(q.shape)
     t.expect(not bool((got == CANARY).all()), zh="out 沒有被寫入", en="nothing was written to out")
-    t.close(got, decode(q, k, v, lengths), dtype=q.dtype, times=times)
+    want = decode(q, k, v, lengths)
+    t.close(got, want, dtype=q.dtype, times=times)
     t.expect(bool((now[:100] == CANARY).all() and (now[-100:] == CANARY).all()), zh="寫到 out 以外的記憶體了",
              en="it wrote memory outside out")  # fmt: skip
+    return got, want
 
 
 def case(t, batch, group, n_kv_heads, max_len, head_dim, dtype=torch.float32):
@@ -63,6 +65,8 @@ def lengths(t):
     q, k, v = case(t, 4, 2, 1, max_len, 16)
     q[..., 0], k[..., 0] = 2.0, torch.linspace(-8, 8, max_len)  # scores rise: each tile has a larger maximum than the last
     ask(t, q, k, v, ints(max_len, 1, t.choice(63, 65), t.integer(2, 99)))
+    for tail in (torch.inf, -torch.inf):
+        ask(t, *case(t, 2, 2, 1, 20, 16), ints(t.integer(2, 15), 1), tail=tail)
 
 
 @prop(3, zh="讀的是照步幅（stride）的檢視，寫的也只有 out", en="reads views by their strides, and writes to out alone")
@@ -100,6 +104,10 @@ def half(t):
     q, k, v = case(t, 1, 2, 2, 70, 32, torch.float16)
     q[..., 0], k[..., 0] = 30, 56  # scores near 300, where float16 has steps of 0.25
     ask(t, q, k, v, ints(t.integer(65, 70)))
+    for length in (t.integer(3, 5), t.integer(6, 12)):
+        got, want = ask(t, *case(t, 1, 4, 2, 12, 32, torch.float16), ints(length))
+        t.expect(rounded_once(got, want), zh="結果在最後轉回 float16 之前就已經失去精度：有一部分是以 float16 計算的",
+                 en="the result has lost precision before its conversion at the end: some of it was computed in float16")  # fmt: skip
 
 
 @prop(2, zh="計算都在核心裡", en="the computing is done in the kernel")

@@ -33,6 +33,17 @@ MUTANTS = [
     rule("numbers", "0 與 1 而不是布林的遮罩", "the mask as 0 and 1, not booleans", "((j <= start + i) & (j < length)).long()"),
     rule("no-head-axis", "少了頭那一維的遮罩", "the mask without the axis of heads", "((j <= start + i) & (j < length))[:, 0]"),
     m("changes-starts", "就地改動 starts 的結果", "that of a change of starts in place", (RULE, "starts += 1\n    return (j < start + i) & (j < length)")),
+    m("half-positions", "位置以 float16 表示的遮罩", "the mask with positions in float16", ("j = torch.arange(kv_len)", "j = torch.arange(kv_len).half()")),
+    m("short-positions", "位置以 int16 表示的遮罩", "the mask with positions in int16", (RULE, "start, length = start.short(), length.short()\n    " + RULE)),
+    Mutant("loops-over-queries", {"zh-TW": "用 Python 迴圈逐一走訪查詢的結果", "en": "that of a Python loop over the queries"}, source='''
+import torch
+
+
+def history_mask(starts, lengths, q_len, kv_len):
+    j = torch.arange(kv_len)
+    rows = [(j <= starts[:, None] + i) & (j < lengths[:, None]) for i in range(q_len)]
+    return torch.stack(rows, 1)[:, None]
+'''),
     Mutant("loops", {"zh-TW": "用 Python 迴圈逐格計算的結果", "en": "that of Python loops over every slot"}, source='''
 import torch
 

@@ -14,6 +14,16 @@ MUTANTS = [
            (("if a % b:", "if False:"),)),
     Mutant("does-not-name-the-field", {"zh-TW": "錯誤訊息沒寫出欄位名稱的結果", "en": "the result whose error names no field"},
            (('config["num_hidden_layers"] *', '(config.get("num_hidden_layers") or int("incomplete")) *'),)),
+    Mutant("names-every-field", {"zh-TW": "錯誤訊息一律列出所有欄位的結果", "en": "the result whose error lists all required fields"},
+           (("    n_heads = config", '    needed = ["num_hidden_layers", "num_attention_heads"] + ["hidden_size"] * (not config.get("head_dim"))\n'
+             '    if not set(needed) <= set(config):\n        raise ValueError("num_hidden_layers, num_attention_heads, hidden_size")\n'
+             "    n_heads = config"),)),
+    Mutant("checks-both-dtypes", {"zh-TW": "用不到的 torch_dtype 也檢查的結果", "en": "the result that also checks a torch_dtype that is not in use"},
+           (("if dtype not in BYTES:", 'if dtype not in BYTES or (config.get("torch_dtype") or dtype) not in BYTES:'),)),
+    Mutant("no-fp8-in-config", {"zh-TW": "不接受 config 寫 fp8 的結果", "en": "the result that refuses fp8 as the torch_dtype"},
+           (("if dtype not in BYTES:", 'if dtype not in BYTES or not kv_dtype and dtype in ("fp8", "int8"):'),)),
+    Mutant("refuses-no-tokens", {"zh-TW": "不接受 0 個 token 的結果", "en": "the result that refuses 0 tokens"},
+           (("    n_heads = config", '    if n_tokens < 1:\n        raise ValueError("no tokens")\n    n_heads = config'),)),
     Mutant("absent-heads-mean-one", {"zh-TW": "沒寫 KV 頭就當成 1 個的結果", "en": "the result with 1 KV head where none are stated"},
            ((HEADS, 'config.get("num_key_value_heads") or 1'),)),
     Mutant("null-heads", {"zh-TW": "KV 頭是 null 就出錯的結果", "en": "the result that takes null KV heads for a number"},

@@ -10,6 +10,13 @@ RETURN = "2 * tokens * n_kv_heads * head_dim * bytes_per_value * batch"
 MUTANTS = [
     Mutant("accepts-any-layer", {"zh-TW": "把不認得的層當成全域層的結果", "en": "the result that takes an unknown layer for a full one"},
            (("unknown := set(layer_types) - set(kept)", "unknown := ()"), ("kept[name]", "kept.get(name, n_tokens)"))),
+    Mutant("last-layer-unchecked", {"zh-TW": "沒有檢查最後一層名稱的結果", "en": "the result that does not check the last layer"},
+           (("set(layer_types) - set(kept)", "set(layer_types[:-1]) - set(kept)"), ("kept[name]", "kept.get(name, 0)"))),
+    Mutant("first-letters", {"zh-TW": "只看名稱開頭的結果", "en": "the result that looks at how a name begins only"},
+           (("set(layer_types) - set(kept)", "[n for n in layer_types if not n.startswith(('full', 'sliding'))]"),
+            ("kept[name]", 'kept["full_attention" if name.startswith("full") else "sliding_attention"]'))),
+    Mutant("huge-means-none", {"zh-TW": "把很大的視窗當成沒有視窗的結果", "en": "the result that takes a huge window for none"},
+           ((WINDOW, "n_tokens if sliding_window is None or sliding_window >= 10**12 else sliding_window"),)),
     Mutant("none-means-zero", {"zh-TW": "把 None 當成長度 0 的視窗的結果", "en": "the result that takes None for a window of 0"},
            ((WINDOW, "sliding_window or 0"),)),
     Mutant("token-by-token", {"zh-TW": "逐 token 計算的結果", "en": "the result of a loop over the tokens"},

@@ -23,6 +23,22 @@ def heads(name, zh, en, order):
 
 
 MUTANTS = [
+    m("no-maximum", "softmax 沒有先減去最大值的結果", "the result of a softmax without the maximum subtracted",
+      (SOFTMAX, "e = (grouped @ keys.mT / D**0.5).exp()\n        p = e / e.sum(-1, keepdim=True)\n")),
+    m("one-maximum", "所有列共用一個最大值的結果", "the result of a softmax with one maximum for all rows",
+      (ROWS, "top = -torch.inf\n    for b in active.nonzero().flatten().tolist():\n        n = int(lengths[b])\n"
+       "        keys = torch.cat([k_cache[b, :, :n], k[b][:, None]], 1)\n"
+       "        top = max(top, float((q[b].view(len(keys), -1, D) @ keys.mT / D**0.5).max()))\n    " + ROWS),
+      (SOFTMAX, "e = (grouped @ keys.mT / D**0.5 - top).exp()\n        p = e / e.sum(-1, keepdim=True)\n")),
+    m("times-active", "結束的列也算、再乘以 0 的結果", "that of computing rows that have ended and multiplying by 0",
+      (ROWS, "for b in range(len(q)):\n        if lengths[b] == capacity:\n            continue\n"),
+      (WRITE_K, "k_cache[b, :, n] = torch.where(active[b], k[b], k_cache[b, :, n])\n"),
+      (WRITE_V, "v_cache[b, :, n] = torch.where(active[b], v[b], v_cache[b, :, n])\n"),
+      ("(p @ values).view(-1, D)", "(p @ values).view(-1, D) * active[b]")),
+    m("cleans-the-tail", "把沒寫過的格子清掉的結果", "that of cleaning slots that were never written",
+      (WRITE_V, WRITE_V + "        v_cache[b, :, n + 1 :].nan_to_num_(0.0, 0.0, 0.0)\n")),
+    m("clears-ended-doubles", "float64 時把結束的列清成 0 的結果", "that of clearing rows that have ended in float64",
+      ("    out = torch.zeros_like(q)\n", "    out = torch.zeros_like(q)\n    if k.dtype == torch.float64:\n        k_cache[~active] = 0\n")),
     m("no-scale", "沒有除以 √D 的結果", "the result without the division by √D", (SOFTMAX, "p = (grouped @ keys.mT).softmax(-1)\n")),
     m("divides-by-d", "除以 D 而不是 √D 的結果", "the result of a division by D instead of √D", (SOFTMAX, "p = (grouped @ keys.mT / D).softmax(-1)\n")),
     m("no-softmax", "沒有 softmax 的結果", "the result without a softmax", (SOFTMAX, "p = grouped @ keys.mT / D**0.5\n")),
