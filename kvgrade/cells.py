@@ -133,9 +133,15 @@ def _notebook(text: str) -> tuple[list[Cell], list[Message]]:
             cells.append(cell)
         else:
             problems.append(Message("cell-malformed", {"cell": place(number)}))
+    return _bounded(cells), problems
+
+
+def _bounded(cells: list[Cell]) -> list[Cell]:
+    if len(cells) > MAX_CELLS:
+        raise Unreadable("file-too-many-cells", got=f"{len(cells):,}", limit=f"{MAX_CELLS:,}")
     if (code := sum(len(cell.text) for cell in cells if cell.kind == "code")) > MAX_CODE:
         raise Unreadable("file-too-much-code", got=f"{code:,}", limit=f"{MAX_CODE:,}")
-    return cells, problems
+    return cells
 
 
 def _cell(number: int, item: Any) -> Cell | None:
@@ -165,6 +171,4 @@ def _python(text: str) -> tuple[list[Cell], list[Message]]:
         elif part.strip():
             kind = "markdown" if re.match(r"#\s*%%.*\[(?:markdown|raw)\]", part) else "code"
             cells.append(Cell(number, kind, part, unit="line"))
-    if len(cells) > MAX_CELLS:
-        raise Unreadable("file-too-many-cells", got=f"{len(cells):,}", limit=f"{MAX_CELLS:,}")
-    return cells, problems
+    return _bounded(cells), problems

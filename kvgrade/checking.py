@@ -4,6 +4,7 @@ Invariant: the answer runs in a process of its own; nothing here executes a line
 """
 
 import contextlib
+import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 
 from kvgrade import exercises as catalogue
 from kvgrade import progress
+from kvgrade.cells import read_cells
 from kvgrade.exercises import Exercise, exercise, exercises, hidden_tests
 from kvgrade.grading import MISSING, NOT_ATTEMPTED, Result
 from kvgrade.marking import grade_submission
@@ -18,7 +20,9 @@ from kvgrade.report import Checked
 from kvgrade.sandbox import best_level, choose
 from kvgrade.submission import Submission, is_starter, read_submission
 from kvlib.errors import SpecError
-from kvlib.i18n import T
+from kvlib.i18n import LANGUAGES, T, language
+
+EXAMPLE = "kv-bytes"
 
 
 @contextlib.contextmanager
@@ -38,6 +42,7 @@ def check_file(path: Path, ids: Sequence[str], *, seed: str | None, level: int |
     Raises SpecError for a file, an exercise or a level that is none, NoHiddenTests where this copy has no tests.
     """
     submission = read_submission(path)
+    _refuse_chapter(path)
     wanted = _wanted(submission, ids)
     for e in wanted:
         hidden_tests(e.id)
@@ -45,7 +50,10 @@ def check_file(path: Path, ids: Sequence[str], *, seed: str | None, level: int |
     results: list[tuple[Exercise, Result]] = []
     with pool_of(level) as (pool, reached, sandbox):
         problems = [m for m in submission.problems if not ids or m.fields.get("exercise") in (None, *ids)]
-        checked = Checked(str(path), submission.sheet, reached, sandbox, seed, problems, results, hints, own_copy(submission))
+        if ids or not _is_notebook(path):  # what was not asked for is not missed, and what was is said in its result
+            problems = [m for m in problems if m.id != "answer-missing"]
+        digests = {id: progress.digest(answer.source) for id, answer in submission.answers.items()}
+        checked = Checked(str(path), submission.sheet, reached, sandbox, seed, problems, results, hints, own_copy(submission), digests)
         begin(checked)
         for e in wanted:
             (result,) = grade_submission(submission, [e], pool, seed)
@@ -54,10 +62,11 @@ def check_file(path: Path, ids: Sequence[str], *, seed: str | None, level: int |
     return checked
 
 
-def remember(results: Sequence[tuple[Exercise, Result]], how: str = progress.CHECK, **timing: float) -> progress.Progress:
-    """Put what was attempted into the learner's progress."""
-    tried = [r for _, r in results if r.status not in (MISSING, NOT_ATTEMPTED)]
-    return progress.record(*(progress.Attempt(r.exercise, how, r.points, r.max, progress.now(), **timing) for r in tried))
+def remember(checked: Checked) -> progress.Progress:
+    """Put what was attempted into the learner's progress; a request for hints is no attempt."""
+    tried = [r for _, r in checked.results if r.status not in (MISSING, NOT_ATTEMPTED) and not checked.hints]
+    return progress.record(*(progress.Attempt(r.exercise, progress.CHECK, r.points, r.max, progress.now(),
+                                              answer=checked.digests.get(r.exercise)) for r in tried))  # fmt: skip
 
 
 def own_copy(submission: Submission) -> Path | None:
@@ -75,12 +84,37 @@ def own_copy(submission: Submission) -> Path | None:
 
 def _wanted(submission: Submission, ids: Sequence[str]) -> list[Exercise]:
     """The exercises named; else those of a notebook's sheet, or those that a Python file answers."""
+    name, notebook = submission.path.name, _is_notebook(submission.path)
     if ids:
-        return [exercise(id) for id in dict.fromkeys(ids)]
-    notebook = submission.path.suffix.lower() == ".ipynb"
+        wanted = [exercise(id) for id in dict.fromkeys(ids)]
+        for e in wanted:
+            if notebook and submission.sheet not in (None, e.sheet) and e.id not in submission.answers:
+                raise SpecError(T(f"{e.id} 是 {e.sheet} 的題目，{name} 裡沒有", f"{e.id} belongs to {e.sheet}; {name} does not answer it"))
+        return wanted
     found = [e for e in exercises().values() if (e.sheet == submission.sheet if notebook else e.id in submission.answers)]
     if not found:
-        name = submission.path.name
-        raise SpecError(T(f"{name} 裡沒有任何一題的答案；題目代號有：{'、'.join(exercises())}",
-                          f"{name} answers no exercise; there are: {', '.join(exercises())}"))  # fmt: skip
+        example = EXAMPLE if EXAMPLE in exercises() else next(iter(exercises()))
+        raise SpecError(T(f"{name} 裡沒有任何一題的答案；請在答案開頭加上這一行：# kvgrade: {example}\n題目代號有：{'、'.join(exercises())}",
+                          f"{name} answers no exercise; begin the answer with the line # kvgrade: {example}\n"
+                          f"There are: {', '.join(exercises())}"))  # fmt: skip
     return found
+
+
+def _refuse_chapter(path: Path) -> None:
+    """Raise SpecError for a chapter's notebook: it defines what its exercises ask for. Whatever speaks of kvgrade in its metadata
+    or code is no chapter but a sheet, whole or not, and is graded."""
+    if not _is_notebook(path):
+        return
+    sheet = next((e.sheet for e in exercises().values() if e.sheet in path.stem), None)
+    whole = path.resolve()
+    inside = whole.parent.name in LANGUAGES and whole.parent.parent.name == "notebooks"
+    if sheet is None or not (inside or path.stem == sheet and "exercises" not in whole.parts):
+        return
+    if any(cell.about("kvgrade") or cell.kind == "code" and re.search(r"\bkvgrade\b", cell.text) for cell in read_cells(path)[0]):
+        return
+    theirs = f"reading/exercises/{whole.parent.name if inside else language()}/{sheet}.ipynb"
+    raise SpecError(T(f"{path.name} 是章節；它的練習在 {theirs}", f"{path.name} is a chapter; its exercises are in {theirs}"))
+
+
+def _is_notebook(path: Path) -> bool:
+    return path.suffix.lower() == ".ipynb"

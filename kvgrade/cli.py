@@ -1,4 +1,4 @@
-"""The `kvgrade` command. 0: all well. 1: something attempted lacks points. 2: wrong input."""
+"""The `kvgrade` command. 0: at least one answer, and every answer has full points. 1: not so. 2: wrong input."""
 
 import os
 import sys

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from kvgrade.grading import Result
     from kvgrade.progress import Progress
 
-LEARNER = (T("自學：", "To learn: "), "kvgrade check reading/exercises/{lang}/02-the-formula.ipynb --hint 1")
+LEARNER = (T("自學：", "To learn: "), "kvgrade check reading/exercises/{lang}/02-the-formula.ipynb")
+HINT = (T("要提示（不算一次作答）：", "For a hint (not counted as an attempt): "), "kvgrade check FILE.ipynb kv-bytes --hint 1")
 INTERVIEWEE = (T("準備面試：", "To practise for an interview: "), "kvgrade drill decode-step --minutes 25")
 NUMBERS = (T("練估算：", "To practise estimates: "), "kvgrade drill --numbers")
 TEACHER = (T("教師：", "To teach: "), "kvgrade bundle --lang {lang} --out student.zip")
 CLASS = (T("批改全班：", "To grade a class: "), "kvgrade class submissions.zip --out results --seed-file seed.txt")
 EXAMPLES = "".join(f"\n\n{who}{what.format(lang=T('zh-TW', 'en'))}" for who, what in (
-    LEARNER, INTERVIEWEE, NUMBERS, TEACHER, CLASS))  # fmt: skip
+    LEARNER, HINT, INTERVIEWEE, NUMBERS, TEACHER, CLASS))  # fmt: skip
 
 app = typer.Typer(
     add_completion=False,
@@ -35,8 +36,9 @@ app = typer.Typer(
     help=T("批改這本書的練習：自學、計時練習、批改全班。\n\n你的答案在另一個行程裡執行，用隱藏測試批改；只告訴你哪一項性質不成立，不透露測試的輸入與答案。",
            "Grades the book's exercises: for one learner, against a clock, for a class.\n\nAn answer runs in a process of its own and is "
            "graded by hidden tests; you learn which property does not hold, never a test's input or its answer."),
-    epilog=T("每個命令都可加 --lang zh-TW 或 --lang en。\n\n結束碼 0：作答的題全部滿分；1：還有題沒滿分；2：輸入有誤。",
-             "Every command takes --lang zh-TW or --lang en. Exit codes: 0 everything attempted has full points; 1 not so; 2 wrong input.") + EXAMPLES,
+    epilog=T("每個命令都可加 --lang zh-TW 或 --lang en。\n\n結束碼 0：至少作答一題，而且作答的題全部滿分；1：不是這樣；2：輸入有誤。",
+             "Every command takes --lang zh-TW or --lang en.\n\nExit codes: 0: at least one answer, and every answer has full points; 1: not so; "
+             "2: wrong input.") + EXAMPLES,
 )  # fmt: skip
 
 ExerciseIds = Annotated[list[str] | None, typer.Argument(metavar="[EXERCISE]…", show_default=False, help=T(
@@ -61,8 +63,8 @@ def check(
         "練習的筆記本（.ipynb），或含有答案的 .py 檔", "The exercise notebook (.ipynb), or a .py file with answers"))],
     ids: ExerciseIds = None,
     hint: Annotated[int, typer.Option(min=0, max=3, show_default=False, help=T(
-        "給幾個提示：1 方向，2 方法，3 幾乎就是程式碼（沒滿分或指定的題）", "Hints for what lacks points (or for the exercises named): "
-        "1 direction, 2 method, 3 almost code"))] = 0,
+        "給幾個提示：1 方向，2 方法，3 幾乎就是程式碼（沒滿分或指定的題）；這一次不計入進度", "Hints for what lacks points (or for the exercises "
+        "named): 1 direction, 2 method, 3 almost code; this run does not count in your progress"))] = 0,
     as_json: Json = False,
     seed: Seed = None,
     level: Level = None,
@@ -83,7 +85,7 @@ def check(
     quiet = (lambda *_: None) if as_json else None
     checked = checking.check_file(file, ids or [], seed=seed, level=level and int(level), hints=hint,
                                   begin=quiet or begin, each=quiet or each)  # fmt: skip
-    done = checking.remember(checked.results)
+    done = checking.remember(checked)
     if as_json:
         typer.echo(json.dumps(checked.as_dict(), ensure_ascii=False, indent=2))
     else:

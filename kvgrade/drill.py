@@ -32,6 +32,8 @@ COMMANDS = {
     "submit": ("submit", "s", "交卷"),
     "quit": ("quit", "q", "exit", "離開"),
 }
+NO = ("n", "no", "否", "不", "不要")
+YES = ("y", "yes", "是", "好", "要")
 COMMANDS_SHOWN = "show check hint time submit quit"
 
 
@@ -57,6 +59,10 @@ class Clock:
         """Seconds; negative in overtime."""
         return 60 * self.minutes - self.used
 
+    def pause(self, seconds: float) -> None:
+        """Leave out time that has just passed."""
+        self.started += seconds
+
     def stop(self) -> None:
         """Take the time."""
         self.stopped = self.now()
@@ -75,15 +81,17 @@ class Drill:
     def __init__(self, asked: Exercise, path: Path, clock: Clock, terminal: Terminal, out: Console, checker: "Checker") -> None:
         self.asked, self.path, self.clock, self.terminal, self.out, self.checker = asked, path, clock, terminal, out, checker
         self.hints, self.warned, self.full, self.over = 0, False, False, False
+        self.handed_in, self.ahead = False, ""  # ahead: a command given where a yes or no was asked for
         self.done = Progress()
 
     def run(self) -> bool:
         """The session, to submit, quit, Ctrl-C or the end of the input."""
         try:
             while not self.over:
-                self._one(self.terminal.ask(f"{self.asked.id}> "))
+                line, self.ahead = self.ahead or self.terminal.ask(f"{self.asked.id}> "), ""
+                self._one(line)
         except (EOFError, KeyboardInterrupt):
-            if not self.over:
+            if not self.handed_in:
                 self._quit()
         return self.full
 
@@ -133,21 +141,45 @@ class Drill:
         except NoHiddenTests as error:
             report.say_lines(self.out, str(error))
             return
+        finally:
+            self.clock.pause(self.clock.now() - before)  # grading takes none of the learner's time
         if result.status in ("missing", "not-attempted"):
             self.out.print(T("還沒作答：檔案存檔了嗎？計時繼續。", "Not attempted yet: is the file saved? The clock goes on."))
             return
-        self.clock.stopped, self.over = before, True  # grading takes none of the learner's time
-        self.full = result.points == result.max
+        self.handed_in, self.full = True, result.points == result.max
+        used, overtime = self.clock.used, self.clock.left < 0
         report.show_result(self.out, self.asked, result)
-        overtime = self.clock.left < 0
         self.out.print()
-        self.out.print(T(f"用時 {report.duration(self.clock.used)}，限時 {self.clock.minutes:g} 分鐘{'（超時）' if overtime else ''}，"
+        self.out.print(T(f"用時 {report.duration(used)}，限時 {self.clock.minutes:g} 分鐘{'（超時）' if overtime else ''}，"
                          f"看了 {self.hints} 個提示。",
-                         f"Time {report.duration(self.clock.used)} of {self.clock.minutes:g} min{' (overtime)' if overtime else ''}, "
+                         f"Time {report.duration(used)} of {self.clock.minutes:g} min{' (overtime)' if overtime else ''}, "
                          f"{self.hints} hint{'' if self.hints == 1 else 's'}."))  # fmt: skip
         report.show_level(self.out, *self.checker.level, self.checker.seed)
-        self.done = progress.record(progress.Attempt(self.asked.id, progress.DRILL, result.points, result.max, progress.now(),
-                                                     round(self.clock.used, 1), self.clock.minutes))  # fmt: skip
+        self._record(progress.Attempt(self.asked.id, progress.DRILL, result.points, result.max, progress.now(), round(used, 1),
+                                      self.clock.minutes, self.checker.digest))  # fmt: skip
+        if self.full or self.clock.left <= 0:
+            self._end()
+        else:
+            self._go_on()
+
+    def _record(self, attempt: progress.Attempt) -> None:
+        notes = self.done.notes
+        self.done = progress.record(attempt)
+        self.done.notes = list(dict.fromkeys([*notes, *self.done.notes]))
+
+    def _go_on(self) -> None:
+        """Ask whether to work on; a command in place of an answer means yes."""
+        left = report.duration(self.clock.left)
+        self.out.print()
+        reply = self.terminal.ask(T(f"還剩 {left}。要繼續寫嗎？[Y/n] ", f"{left} left. Go on working? [Y/n] ")).strip().lower()
+        if reply in (*NO, *COMMANDS["quit"]):
+            self._end()
+        elif reply not in YES:
+            self.ahead = reply
+
+    def _end(self) -> None:
+        self.clock.stop()
+        self.over = True
         self._follow_ups()
 
     def _follow_ups(self) -> None:
@@ -162,6 +194,9 @@ class Drill:
             report.show_markdown(self.out, each["answer"], indent=2)
 
     def _quit(self) -> None:
+        if self.handed_in:
+            self._end()
+            return
         self.over = True
         self.out.print(T(f"沒有交卷。檔案還在 {self.path}；之後可用 kvgrade check {self.path} 批改。",
                          f"Not handed in. The file stays: {self.path}; grade it later with kvgrade check {self.path}."))  # fmt: skip
@@ -193,5 +228,8 @@ def drill_exercise(id: str, *, minutes: float | None, notebook: bool, folder: Pa
 
 def help_text() -> str:
     """The commands of a session."""
-    return T("show 題目 · check 公開檢查 · hint 提示 · time 時間 · submit 交卷 · quit 離開（先存檔，再 check 或 submit）",
-             "show: the statement · check: public checks · hint · time · submit: hidden tests · quit (save the file first)")  # fmt: skip
+    return T("show 題目 · check 公開檢查 · hint 提示 · time 時間 · submit 交卷 · quit 離開（先存檔，再 check 或 submit）\n"
+             "submit 執行隱藏測試並計分；沒滿分而時間還沒到，可以繼續寫、再交一次；滿分、時間到或不寫了，就進入追問。",
+             "show: the statement · check: public checks · hint · time · submit · quit (save the file before check and submit)\n"
+             "submit runs the hidden tests, which give the points. Short of full points, you may go on while time is left and submit "
+             "again; with full points, when time is up or when you stop, the follow-up questions come.")  # fmt: skip

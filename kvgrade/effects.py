@@ -93,7 +93,9 @@ def _running(node: ast.AST) -> Iterator[ast.AST]:
         n = stack.pop()
         yield n
         if isinstance(n, _FUNCTIONS):
-            stack += [*getattr(n, "decorator_list", ()), *n.args.defaults, *(d for d in n.args.kw_defaults if d)]
+            arguments = [a for a in ast.walk(n.args) if isinstance(a, ast.arg)]
+            parts = [*n.args.defaults, *n.args.kw_defaults, getattr(n, "returns", None), *(a.annotation for a in arguments)]
+            stack += [*getattr(n, "decorator_list", ()), *(part for part in parts if part)]
         else:
             stack += list(ast.iter_child_nodes(n))[::-1]
 
@@ -131,9 +133,8 @@ def _changes(nodes: list[ast.AST]) -> tuple[set[str], set[str]]:
             changes.add(n.target.id)
         elif isinstance(n, ast.Call) and n.args and getattr(n.func, "attr", getattr(n.func, "id", "")) in _CHANGE_ARGUMENT:
             changes |= _roots(n.args[0])
-        elif isinstance(n, ast.Expr) and isinstance(n.value, ast.Call) and isinstance(n.value.func, ast.Attribute):
-            if n.value.func.attr not in _READERS:
-                methods |= _roots(n.value.func.value)
+        elif isinstance(n, ast.Expr) and isinstance(call := n.value, ast.Call) and isinstance(call.func, ast.Attribute):
+            methods |= _roots(call.func.value) if call.func.attr not in _READERS else set()
     for found in (changes, methods):
         todo = list(found)
         while todo:

@@ -3,6 +3,7 @@
 Invariant: points, names and texts come from here and from nowhere else, never from a submission.
 """
 
+import difflib
 import functools
 import importlib.util
 import json
@@ -61,10 +62,13 @@ def exercises() -> dict[str, Exercise]:
 
 
 def exercise(id: str) -> Exercise:
-    """The exercise with this id. Raises SpecError with the known ids."""
-    if id not in exercises():
-        raise SpecError(T(f"沒有 {id} 這一題；有：{'、'.join(exercises())}", f"no exercise {id!r}; there are: {', '.join(exercises())}"))
-    return exercises()[id]
+    """The exercise with this id. Raises SpecError with the id that was meant, or else with the known ids."""
+    if id in exercises():
+        return exercises()[id]
+    if meant := difflib.get_close_matches(id.lower().replace("_", "-"), exercises(), 1):
+        raise SpecError(T(f"沒有 {id} 這一題；是不是 {meant[0]}？全部的代號：kvgrade exercises",
+                          f"no exercise {id!r}; did you mean {meant[0]}? All of them: kvgrade exercises"))  # fmt: skip
+    raise SpecError(T(f"沒有 {id} 這一題；有：{'、'.join(exercises())}", f"no exercise {id!r}; there are: {', '.join(exercises())}"))
 
 
 @functools.cache

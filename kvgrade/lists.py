@@ -9,7 +9,7 @@ from rich.text import Text
 
 from kvgrade.exercises import exercises
 from kvgrade.progress import Attempt, Progress
-from kvgrade.report import duration, say_lines
+from kvgrade.report import duration, say_lines, without_dollars
 from kvlib.i18n import T, language
 
 
@@ -35,18 +35,18 @@ def show_exercises(out: Console, rows: list[dict[str, Any]]) -> None:
             table.add_row(Text(sheet, style="bold"))
         optional = T("（選做）", " (optional)") if row["optional"] else ""
         best = f"{row['best']['points']}/{row['best']['max']}" if row["best"] else "–"
-        table.add_row(row["exercise"], row["title"] + optional, str(row["points"]), str(row["minutes"]),
+        table.add_row(row["exercise"], without_dollars(row["title"]) + optional, str(row["points"]), str(row["minutes"]),
                       f"{row['difficulty']}/5", best)  # fmt: skip
     out.print(table, soft_wrap=False, width=79)
     say_lines(out, T("計時練一題：kvgrade drill 代號", "One against the clock: kvgrade drill ID"), style="dim")
 
 
 def status_dict(done: Progress) -> dict[str, Any]:
-    """Per exercise that was tried: best, attempts, best time; and the numbers drill."""
+    """Per exercise that was tried: best, attempts (each changed answer is one), best time; and the numbers drill."""
     tried = {a.exercise: None for a in done.attempts}
     return {
         "exercises": [
-            {"exercise": id, "best": _points(done.best(id)), "attempts": len(done.of(id)), "best_seconds": done.best_time(id),
+            {"exercise": id, "best": _points(done.best(id)), "attempts": done.tries(id), "best_seconds": done.best_time(id),
              "last": max(a.when for a in done.of(id))}
             for id in tried
         ],

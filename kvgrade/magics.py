@@ -7,13 +7,14 @@ import re
 
 PYTHON_CELLS = ("time", "capture")  # %%magics whose cell is still Python that defines its names
 
-_CELL_MAGIC = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*%%(\w+)[^\n]*")
+# possessive (*+): a repetition gives nothing back, so that no line is read more than a few times
+_CELL_MAGIC = re.compile(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+[ \t]*+%%(\w+)[^\n]*+")
 _LINE = re.compile(
-    r"[ \t]*(?:[%!][^\n]*"  # %magic, !shell
-    r"|\?{1,2}[\w.]+|[\w.]+\?{1,2}"  # ?name, name?
-    r"|(?:[\w, \t]+=[ \t]*)[%!][^\n]*"  # lines = !ls
-    r"|get_ipython\(\)[^\n]*"  # what nbconvert makes of them
-    r")[ \t]*(?=\n|\Z)"
+    r"[ \t]*+(?:[%!][^\n]*+"  # %magic, !shell
+    r"|\?{1,2}[\w.]++|[\w.]++\?{1,2}"  # ?name, name?
+    r"|[\w, \t]++=[ \t]*+[%!][^\n]*+"  # lines = !ls
+    r"|get_ipython\(\)[^\n]*+"  # what nbconvert makes of them
+    r")[ \t]*+(?=\n|\Z)"
 )
 _TOKEN = re.compile(
     r"#[^\n]*"

@@ -1,182 +1,205 @@
-"""Which other lines of a notebook an answer needs: imports, functions, classes and assignments, found by name.
+"""Which other lines of a notebook an answer needs: what binds or changes the names that it uses, and so on.
 
-Invariant: nothing is executed; a cell that does not parse defines nothing and hurts nobody. Where a name is defined more than
-once, the last definition above the answer counts, as when the notebook is run from the top; only when there is none, the first
-below it. The statements keep the notebook's order.
+Invariant: nothing is executed. A call of the answer on its slice gives what it gives in the notebook, run from the top to the
+answer's cell: of several definitions of a name the last above the answer counts, and all that changed it since. From below comes a
+name that nothing above defines, and what changes (not: binds anew) what is used. The statements keep the notebook's order.
 """
 
 import ast
 import bisect
 import builtins
-import symtable
 import sys
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kvgrade.cells import Cell
-
-OURS = ("kvgrade", "kvlib")  # an answer's process has neither; a line beside the answer that looks with them is dropped
-Place = tuple[tuple[int, int], int]  # a cell's key, and the statement in it from 1
-
-TOO_MUCH = (SyntaxError, ValueError, RecursionError, MemoryError)  # what a parser may answer to hostile text
-
-_DEFINITIONS = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign,
-                ast.AugAssign, ast.If, ast.Try)  # fmt: skip
+from kvgrade.definitions import MAX_STEPS, Definitions, Place, Statement, statements
 
 
 @dataclass(frozen=True)
-class Statement:
-    """One statement at the top of a cell: the names that it binds and those that it reads from outside itself."""
+class Needed:
+    """An answer's cell with what it needs of other cells. `dropped`: lines of the cell that were. `left_out`: statements that change
+    what it uses and cannot be taken, with the name. `whole`: False where the search was given up, and the cell stands alone."""
 
-    place: Place
-    text: str
-    binds: frozenset[str]
-    reads: frozenset[str]
-    now: frozenset[str]  # of these, what is read when the statement runs, not when a function of it is called
-    first: int  # its first and last line in the cell
-    last: int
-    node: ast.stmt
-
-    @property
-    def defines(self) -> bool:
-        """Whether it may be taken along for another cell's sake."""
-        return isinstance(self.node, _DEFINITIONS) and not self.imports("kvgrade") and not self.is_future
-
-    @property
-    def is_future(self) -> bool:
-        return isinstance(self.node, ast.ImportFrom) and self.node.module == "__future__"
-
-    def imports(self, *packages: str) -> bool:
-        """Whether it imports from these packages alone."""
-        if isinstance(self.node, ast.Import):
-            return all(alias.name.partition(".")[0] in packages for alias in self.node.names)
-        return isinstance(self.node, ast.ImportFrom) and (self.node.module or "").partition(".")[0] in packages
-
-    @property
-    def is_star(self) -> bool:
-        return isinstance(self.node, ast.ImportFrom) and any(alias.name == "*" for alias in self.node.names)
+    source: str
+    dropped: tuple[str, ...] = ()
+    left_out: tuple[tuple[Statement, str], ...] = ()
+    whole: bool = True
 
 
-def statements(cell: Cell) -> list[Statement] | None:
-    """The statements of a cell, or None where it does not parse."""
+def with_needs(book: Definitions, cell: Cell, own: list[Statement] | None, given: str = "",
+               entry: str = "") -> Needed:  # fmt: skip
+    """The text of an answer's cell with what it needs of other cells.
+
+    `own`: the cell's statements, of this file. Names that `given` defines are there already. `entry`: the answer's name.
+    """
+    if own is None:
+        return Needed(cell.text)
+    gone = [s for s in own if s.imports("kvgrade") or (isinstance(s.node, ast.Expr) and s.names.now & book.ours)]
+    left_out = {s.place for s in gone} | {s.place for s in own if s.is_future}
+    text = _without(cell.text, own, [s for s in own if s.place in left_out])
+    search = _Search(book, cell.key, [s for s in own if s.place not in left_out], _bound(given), entry)
     try:
-        body = ast.parse(cell.text).body
-        lines = cell.text.split("\n")
-        return [_statement(cell, lines, n, node) for n, node in enumerate(body)]
-    except TOO_MUCH:
-        return None
+        search.run()
+    except _GivenUp:
+        return Needed("\n".join([*book.futures, text]), tuple(s.text for s in gone), whole=False)
+    taken = [search.taken[place] for place in sorted(search.taken)]
+    above = [s.text for s in taken if s.place < search.answer]
+    below = [s.text for s in taken if s.place > search.answer]
+    parts = [*book.futures, *above, text, *below]
+    source = "\n".join(part.strip("\n") for part in parts) + "\n"
+    return Needed(source, tuple(s.text for s in gone), tuple(search.left_out.values()))
 
 
-class Definitions:
-    """Every statement of a file, ready to be looked up by the names that it binds. Invariant: a lookup takes no walk over the file,
-    so that a file of many lines costs what its lines cost and no more."""
+class _GivenUp(Exception):
+    """The search takes too long."""
 
-    def __init__(self, every: Iterable[Statement]) -> None:
-        self._every = sorted(every, key=lambda s: s.place)
-        self._ours = _ours(self._every)
-        self._futures = dict.fromkeys(s.text for s in self._every if s.is_future)
-        self._stars = [s for s in self._every if s.is_star and s.defines]
-        self._by_name: dict[str, tuple[list[Place], list[Statement]]] = {}
-        for s in self._every:
-            for name in s.binds if s.defines else ():
-                places, found = self._by_name.setdefault(name, ([], []))
-                places.append(s.place)
+
+class _Search:
+    """What one answer needs. A name is wanted as it is at a place, and what hangs on it as it is when it is called."""
+
+    def __init__(self, book: Definitions, key: tuple[int, int], own: list[Statement], given: frozenset[str], entry: str) -> None:
+        self.book, self.key, self.own, self.given, self.entry = book, key, own, given, entry
+        self.answer: Place = (key, 0)
+        self.end: Place = (key, sys.maxsize)
+        self.used = book.used_by([entry] if any(entry in s.binds for s in own) else [n for s in own for n in s.binds])
+        self.taken: dict[Place, Statement] = {}
+        self.left_out: dict[tuple[Place, str], tuple[Statement, str]] = {}
+        self.settled: dict[str, bool] = {}  # names wanted as of the answer, and whether something above or in the cell binds them
+        self._todo: list[tuple[str, Place, Place]] = []
+        self._seen: set[tuple[str, Place, Place]] = set()
+        self._done: set[tuple[Place, Place]] = set()
+        self._events: dict[str, tuple[list[Place], list[Statement]]] = {}
+        self._steps = 0
+
+    def run(self) -> None:
+        bound: frozenset[str] = self.given
+        for s in self.own:
+            for name in s.names.now - bound:
+                self._want(name, self.answer, self.end)
+            for name in s.names.later:
+                self._want(name, self.end, self.end)
+            bound |= s.names.sure
+            self.settled |= dict.fromkeys(s.names.binds, True)
+        self._work()
+        tried: set[Place] = set()
+        while changes := [(s, name) for name in list(self.settled) for s in self._changed_below(name) if s.place not in tried]:
+            for s, name in sorted(changes, key=lambda change: change[0].place):
+                tried.add(s.place)
+                self._try(s, name)
+
+    def _want(self, name: str, at: Place, call: Place) -> None:
+        if name in self.given:
+            return
+        want = (name, at, call if name in self.book.moving else at)
+        if want not in self._seen:
+            self._seen.add(want)
+            self._todo.append(want)
+
+    def _work(self) -> None:
+        while self._todo:
+            name, at, call = self._todo.pop()
+            for s in self._reaching(name, at, call):
+                if self.book.takes(s, name):
+                    self._take(s, name, call)
+                else:
+                    self.left_out[s.place, name] = s, name
+
+    def _take(self, s: Statement, name: str, call: Place) -> None:
+        self.taken[s.place] = s
+        call = max(call, self.end) if s.place > self.end else call
+        if (s.place, call) in self._done:
+            return
+        self._done.add((s.place, call))
+        for other in s.names.now:
+            if other != name or name in s.binds:  # what changed a name before is on the way already
+                self._want(other, s.place, s.place)
+                self._want(other, s.place, call)
+        for other in s.names.later:
+            self._want(other, call, call)
+
+    def _reaching(self, name: str, at: Place, call: Place) -> list[Statement]:
+        """What decides on a name at a place, and on its object until it is used."""
+        places, events = self._of(name)
+        found, bound = [], False
+        for n in range(bisect.bisect_left(places, at) - 1, -1, -1):
+            self._step()
+            s, mine = events[n], places[n][0] == self.key  # the cell itself is there already
+            found += [] if mine else [s]
+            counts = mine or self.book.takes(s, name)
+            bound |= counts and name in s.binds
+            if counts and name in s.names.sure:
+                break
+        start = bisect.bisect_left(places, at)
+        for s in events[start : bisect.bisect_left(places, min(call, self.answer))]:
+            self._step()
+            found += [s] if _changes(s, name) else []
+            if name in s.names.sure and not isinstance(s.node, ast.AugAssign):
+                break
+        if at in (self.answer, self.end) or call == self.end:
+            self.settled[name] = self.settled.get(name, False) or bound
+        if not bound:
+            found += self._below(name)
+        return found
+
+    def _below(self, name: str) -> list[Statement]:
+        """What defines it below the answer, until it is defined anew."""
+        if hasattr(builtins, name):
+            return []
+        places, events = self._of(name)
+        found: list[Statement] = []
+        bound = False
+        for s in events[bisect.bisect_right(places, self.end) :]:
+            self._step()
+            if bound and name in s.names.sure:
+                break
+            found.append(s)
+            bound |= name in s.binds and self.book.takes(s, name)
+        return found if bound else [*found, *self.book.stars]
+
+    def _changed_below(self, name: str) -> list[Statement]:
+        """What changes it below the answer, although it is defined above or in it; until it is bound anew."""
+        if not self.settled[name]:
+            return []
+        places, events = self._of(name)
+        found = []
+        for s in events[bisect.bisect_right(places, self.end) :]:
+            self._step()
+            if s.place not in self.taken and _changes(s, name):
                 found.append(s)
+            if name in s.binds and not isinstance(s.node, ast.AugAssign):
+                break
+        return found
 
-    def with_needs(self, cell: Cell, own: list[Statement] | None, given: str = "") -> tuple[str, list[str]]:
-        """The text of an answer's cell with what it needs of other cells; and the lines of it that were dropped.
+    def _try(self, s: Statement, name: str) -> None:
+        """Take a change below along, unless it tries the answer out, or binds what the answer uses as it is above."""
+        before = self.taken.copy(), self.settled.copy(), self._seen.copy(), self._done.copy(), self.left_out.copy()
+        fits = self.book.takes(s, name) and not (self.entry in s.names.now and self.entry not in s.names.changes)
+        self._step(len(self.taken))
+        if fits:
+            self._take(s, name, self.end)
+            self._work()
+            new = [t for place, t in self.taken.items() if place not in before[0] and place > self.end]
+            fits = not any(before[1].get(x) and not isinstance(t.node, ast.AugAssign) for t in new for x in t.binds)
+        if not fits:
+            self.taken, self.settled, self._seen, self._done, self.left_out = before
+            self._todo = []
+            self.left_out[s.place, name] = s, name
 
-        `own`: the cell's statements, of this file. Names that `given` defines are there already.
-        """
-        if own is None:
-            return cell.text, []
-        gone = [s for s in own if s.imports("kvgrade") or (isinstance(s.node, ast.Expr) and s.reads & self._ours)]
-        left_out = {s.place for s in gone} | {s.place for s in own if s.is_future}
-        text = _without(cell.text, own, [s for s in own if s.place in left_out])
-        above, below = self._closure(cell.key, [s for s in own if s.place not in left_out], _bound(given))
-        parts = [*self._futures, *(s.text for s in above), text, *(s.text for s in below)]
-        return "\n".join(part.strip("\n") for part in parts) + "\n", [s.text for s in gone]
+    def _of(self, name: str) -> tuple[list[Place], list[Statement]]:
+        if name not in self._events:
+            events = self.book.events(name, self.used, self._step)
+            self._events[name] = [s.place for s in events], events
+        return self._events[name]
 
-    def _closure(self, key: tuple[int, int], own: list[Statement], given: frozenset[str]
-                 ) -> tuple[list[Statement], list[Statement]]:  # fmt: skip
-        """What the answer in the cell `key` needs: the part above it and the part below it."""
-        answer = (key, 0)
-        whole_cell = frozenset(name for s in own for name in s.binds)
-        bound = set(given)
-        wanted: list[tuple[str, Place]] = []  # a name, and the place above which it is looked for
-        for s in own:
-            wanted += [(name, answer) for name in (s.now - bound) | (s.reads - s.now - whole_cell - given)]
-            bound |= s.binds
-        seen = set(wanted)
-        taken: dict[Place, Statement] = {}
-        while wanted:
-            for s in self._definition(*wanted.pop(), key):
-                if s.place in taken:
-                    continue
-                taken[s.place] = s
-                for other in s.reads - given:
-                    want = (other, s.place if other in s.binds else answer)
-                    if want not in seen:
-                        seen.add(want)
-                        wanted.append(want)
-        ordered = [taken[place] for place in sorted(taken)]
-        return [s for s in ordered if s.place < answer], [s for s in ordered if s.place > answer]
-
-    def _definition(self, name: str, place: Place, key: tuple[int, int]) -> list[Statement]:
-        places, found = self._by_name.get(name, ([], []))
-        above = bisect.bisect_left(places, place) - 1
-        if above >= 0 and places[above][0] == key:
-            above = bisect.bisect_left(places, (key, 0)) - 1
-        if above >= 0:
-            return [found[above]]
-        below = bisect.bisect_right(places, (key, sys.maxsize))
-        if place == (key, 0) and below < len(found):
-            return [found[below]]
-        return [] if hasattr(builtins, name) else self._stars
+    def _step(self, n: int = 1) -> None:
+        self._steps += n
+        if self._steps > MAX_STEPS:
+            raise _GivenUp
 
 
-def _ours(every: list[Statement]) -> set[str]:
-    """Names that come from our packages, and those assigned from such names."""
-    readers: dict[str, list[Statement]] = {}
-    for s in every:
-        for name in s.now if isinstance(s.node, ast.Assign | ast.AnnAssign) else ():
-            readers.setdefault(name, []).append(s)
-    found, todo = set(), [name for s in every if s.imports(*OURS) for name in s.binds]
-    while todo:
-        name = todo.pop()
-        if name not in found:
-            found.add(name)
-            todo += [bound for s in readers.get(name, ()) for bound in s.binds]
-    return found
-
-
-def _statement(cell: Cell, every: list[str], position: int, node: ast.stmt) -> Statement:
-    first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-    last = node.end_lineno or first
-    text = "\n".join(every[first - 1 : last])
-    if node.col_offset or len(ast.parse(text).body) != 1:  # two on one line
-        text = ast.unparse(node)
-    binds, now, later = _names(text)
-    return Statement((cell.key, position + 1), text, binds, now | (later - binds), now, first, last, node)
-
-
-def _names(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """What a statement binds, reads at once, and reads when its functions are called."""
-    table = symtable.symtable(text, "answer", "exec")
-    binds = {s.get_name() for s in table.get_symbols() if s.is_assigned() or s.is_imported() or s.is_namespace()}
-    now = {s.get_name() for s in table.get_symbols() if s.is_referenced()}
-    now |= {node.target.id for node in ast.parse(text).body
-            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)}  # fmt: skip
-    later = {s.get_name() for scope in _scopes(table) if scope is not table for s in scope.get_symbols() if s.is_global()}
-    return frozenset(binds), frozenset(now), frozenset(later)
-
-
-def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    stack = [table]
-    while stack:
-        scope = stack.pop()
-        yield scope
-        stack += scope.get_children()
+def _changes(s: Statement, name: str) -> bool:
+    """Whether an event of this name is more than that it is bound."""
+    return name in s.names.changes or name in s.names.methods or name not in s.binds
 
 
 def _bound(source: str) -> frozenset[str]:
@@ -186,8 +209,12 @@ def _bound(source: str) -> frozenset[str]:
 def _without(text: str, every: list[Statement], gone: list[Statement]) -> str:
     """The text with `pass` where these statements stood, line for line."""
     lines = text.split("\n")
+    uses = [0] * (max((s.last for s in every), default=0) + 1)
+    for s in every:
+        for line in range(s.first, s.last + 1):
+            uses[line] += 1
     for s in gone:
-        if any(s is not other and other.first <= s.last and s.first <= other.last for other in every):
+        if any(uses[line] > 1 for line in range(s.first, s.last + 1)):
             continue  # it shares a line with another: rare, and it will say so itself
         lines[s.first - 1 : s.last] = ["pass"] + [""] * (s.last - s.first)
     return "\n".join(lines)

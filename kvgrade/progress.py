@@ -4,6 +4,7 @@ Invariant: the file is whole at every moment (written beside, then moved), and n
 that cannot be read is kept aside, one of a later version is left alone.
 """
 
+import hashlib
 import json
 import os
 import time
@@ -12,13 +13,14 @@ from pathlib import Path
 
 from kvlib.i18n import T
 
-FORMAT = 1
+FORMAT = 2  # 1: attempts without `answer`
 CHECK, DRILL = "check", "drill"
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One try at an exercise. how: CHECK or DRILL. seconds: time used, and minutes: time allowed, of a drill."""
+    """One try at an exercise. how: CHECK or DRILL. seconds: time used, and minutes: time allowed, of a drill. answer:
+    digest of what was graded, None where it was not noted."""
 
     exercise: str
     how: str
@@ -27,6 +29,7 @@ class Attempt:
     when: float  # seconds since 1970
     seconds: float | None = None
     minutes: float | None = None
+    answer: str | None = None
 
     @property
     def full(self) -> bool:
@@ -61,6 +64,11 @@ class Progress:
     def of(self, exercise: str) -> list[Attempt]:
         """The attempts at one exercise, oldest first."""
         return [a for a in self.attempts if a.exercise == exercise]
+
+    def tries(self, exercise: str) -> int:
+        """How many attempts there were; grading an answer again that did not change is none."""
+        answers = [a.answer for a in self.of(exercise)]
+        return sum(answer is None or answer != before for before, answer in zip([None, *answers], answers, strict=False))
 
     def best(self, exercise: str) -> Attempt | None:
         """The attempt with the most points of those the exercise is worth."""
@@ -110,6 +118,11 @@ def record(*entries: Attempt | Round) -> Progress:
     return progress
 
 
+def digest(source: str) -> str:
+    """Tells one answer from another."""
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 def now() -> float:
     """The time of an entry."""
     return round(time.time(), 1)
@@ -141,7 +154,7 @@ def _keep_aside(path: Path) -> Progress:
 def _attempt(data: dict) -> Attempt:
     attempt = Attempt(**data)
     numbers = (attempt.points, attempt.max, attempt.when, attempt.seconds or 0, attempt.minutes or 0)
-    if not isinstance(attempt.exercise, str) or not all(isinstance(n, (int, float)) for n in numbers):
+    if not isinstance(attempt.exercise, str) or not isinstance(attempt.answer, str | None) or not all(isinstance(n, (int, float)) for n in numbers):
         raise ValueError("an attempt of another form")
     return attempt
 

@@ -47,17 +47,17 @@ def report(asked: Exercise, answer: Any) -> str:
         if error.type == "NotImplementedError" and not trial.held:
             return say("public-not-attempted", names)
         why = say(raised(error.type), {"type": error.type, "text": error.text})
-        return _failed(names, why, _line(asked, error), _own_frames(host.error, answer))
+        return _failed(names, why, failed_line(asked, error), _own_frames(host.error, answer))
     except Failed as failed:
         if failed.fields.get("got") == "NotImplementedError":
             return say("public-not-attempted", names)
         shown = trial.shown if failed.id in ("value", "nan") else ""
-        return _failed(names, say(failed.id, failed.fields), _line(asked, failed), shown)
+        return _failed(names, say(failed.id, failed.fields), failed_line(asked, failed), shown)
     except SessionLost as lost:
-        return _failed(names, say(lost.reason), _line(asked, lost))
+        return _failed(names, say(lost.reason), failed_line(asked, lost))
     except Exception as error:  # noqa: BLE001  the check could not use what it was given
         why = say("public-unusable", {**names, "type": type(error).__name__, "text": str(error)})
-        return _failed(names, why, _line(asked, error))
+        return _failed(names, why, failed_line(asked, error))
     return say("public-passed" if catalogue.HIDDEN.is_dir() else "public-passed-alone", names)
 
 
@@ -104,7 +104,7 @@ def _failed(names: dict[str, Any], why: str, *more: str) -> str:
     return "\n".join([say("public-failed", {**names, "why": why}).rstrip(" ：:"), *filter(None, more)])
 
 
-def _line(asked: Exercise, error: Exception) -> str:
+def failed_line(asked: Exercise, error: Exception) -> str:
     """The line of the public checks that did not hold, with the answer's own name in it."""
     numbers = [number for frame, number in traceback.walk_tb(error.__traceback__) if frame.f_code.co_filename == PUBLIC]
     lines = asked.public.splitlines()

@@ -3,9 +3,10 @@
 The keys of the dicts are a promise to scripts; tests hold them. Colour says nothing that a word does not say.
 """
 
+import re
 import shlex
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:  # grading needs torch; what only shows does not
 WIDTH = 79
 FORMAT = 1
 TRACE_LINES = 12
+_FORMULA = re.compile(r"(```.*?```|~~~.*?~~~|`[^`]*`|\$\$.*?\$\$)|(?<!\\)\$(?=\S)([^$`\n]*[^$`\s\\])\$(?!\d)", re.DOTALL)
 COLOURS = {"passed": "green", "partial": "yellow", "failed": "red", "not-attempted": "dim", "missing": "dim", "skipped": "dim"}
 
 
@@ -42,6 +44,7 @@ class Checked:
     results: Sequence[tuple[Exercise, "Result"]]
     hints: int = 0
     own_copy: Path | None = None  # the file is the book's original, and this is where the learner writes
+    digests: Mapping[str, str] = field(default_factory=dict)  # of the answers, by exercise
 
     @property
     def points(self) -> int:
@@ -134,7 +137,7 @@ def show_result(out: Console, exercise: Exercise, result: "Result", hints: int =
     """One exercise: points, then each property with what it says."""
     lang = language()
     optional = T("，選做", ", optional") if exercise.optional else ""
-    left = Text.assemble((exercise.id, "bold"), f" · {exercise.title[lang]}{optional}")
+    left = Text.assemble((exercise.id, "bold"), f" · {without_dollars(exercise.title[lang])}{optional}")
     right = f"{result.points}/{result.max}  {say('status-' + result.status)}"
     out.print()
     _row(out, left, Text(right, style=COLOURS[result.status]))
@@ -166,11 +169,16 @@ def show_hint(out: Console, n: int, of: int, hint: str) -> None:
 
 
 def show_markdown(out: Console, text: str, indent: int = 0) -> None:
-    """Markdown as it was written, wrapped: formulas and code must survive."""
+    """Markdown as it was written, wrapped: formulas and code must survive; inline formulas lose their dollar signs."""
     from kvgrade.wrap import wrap_markdown
 
-    for line in wrap_markdown(plain(text), WIDTH - indent):
+    for line in wrap_markdown(without_dollars(plain(text)), WIDTH - indent):
         out.print(" " * indent + line)
+
+
+def without_dollars(text: str) -> str:
+    """Markdown whose inline formulas ($B$) stand without their dollar signs; code and display formulas are left alone."""
+    return _FORMULA.sub(lambda m: m[1] or m[2], text)
 
 
 def show_own_copy(out: Console, checked: Checked) -> None:
@@ -192,15 +200,15 @@ def show_class(out: Console, done: "ClassReport") -> None:
     n = len(done.records)
     level, _, sandbox = done.level.partition(" ")
     out.print(T(f"共 {n} 份作業，這次批改了 {done.graded} 份；結果在 {done.out}",
-                f"{n} submissions, {done.graded} graded now; results are in {done.out}"))  # fmt: skip
+                f"{_count(n, 'submission')}, {done.graded} graded now; results are in {done.out}"))  # fmt: skip
     if done.similar:
-        out.print(T(f"相似清單有 {done.similar} 筆，請自行判斷", f"{done.similar} pairs on the similarity list: judge for yourself"))
+        out.print(T(f"相似清單有 {done.similar} 筆，請自行判斷", f"{_count(done.similar, 'pair')} on the similarity list: judge for yourself"))
     show_problems(out, done.problems)
     for line in done.unmatched:
         say_lines(out, T("注意：", "Note: ") + plain(line), style="yellow")
     if done.errors:
         say_lines(out, T(f"有 {done.errors} 題因批改程式出錯而沒有成績；重跑會再試",
-                         f"the grader itself failed at {done.errors} answers; run again to retry them"), style="red")  # fmt: skip
+                         f"the grader itself failed at {_count(done.errors, 'answer')}; run again to retry"), style="red")  # fmt: skip
     if sandbox:
         show_level(out, int(level), sandbox)
 
@@ -218,6 +226,11 @@ def duration(seconds: float) -> str:
     whole = int(seconds)
     hours, rest = divmod(whole, 3600)
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+def _count(n: int, what: str) -> str:
+    """English alone has a plural to make."""
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def _show_outcome(out: Console, told: Told, explained: bool) -> None:

@@ -16,14 +16,15 @@ from pathlib import Path
 
 from kvgrade import exercises as catalogue
 from kvgrade.cells import Cell, Unreadable, read_cells
+from kvgrade.definitions import MAX_STATEMENTS, TOO_MUCH, Definitions, Statement, count_statements, statements
 from kvgrade.exercises import Exercise
 from kvgrade.grading import Message
 from kvgrade.magics import cell_magic, without_magics
-from kvgrade.needs import TOO_MUCH, Definitions, Statement, statements
+from kvgrade.needs import Needed, with_needs
 
 __all__ = ["Answer", "Submission", "Unreadable", "is_starter", "read_submission"]
 
-_MARKER = re.compile(r"^\s*#\s*kvgrade:\s*([\w.-]+)", re.MULTILINE)
+_MARKER = re.compile(r"^[ \t]*+#[ \t]*+kvgrade:[ \t]*+([\w.-]+)", re.MULTILINE)
 Parsed = dict[tuple[int, int], list[Statement] | None]  # by the cell's key
 METADATA, MARKER, NAME = "metadata", "marker", "name"  # ways of finding, best first
 
@@ -64,6 +65,8 @@ def read_submission(path: Path, exercises: Mapping[str, Exercise] | None = None)
     exercises = catalogue.exercises() if exercises is None else exercises
     cells, problems = read_cells(Path(path))
     code, more = _python_cells(cells)
+    if (count := sum(map(count_statements, code))) > MAX_STATEMENTS:
+        raise Unreadable("file-too-many-statements", got=f"{count:,}", limit=f"{MAX_STATEMENTS:,}")
     code = list(_apart(code, exercises))
     problems = [*problems, *more, *_misplaced(cells, exercises), *_points(cells, exercises)]
     parsed = {cell.key: statements(cell) for cell in code}
@@ -79,14 +82,14 @@ def read_submission(path: Path, exercises: Mapping[str, Exercise] | None = None)
             problems.append(Message("answer-unknown", {"exercise": id, "cell": cell.where}))
             if not exercises and _role(cell) == "answer":
                 chosen[id] = _Candidate(cell, METADATA, True, False)
-    definitions = Definitions(s for body in parsed.values() for s in body or ())
+    definitions = Definitions(s for body in [*parsed.values(), *_barred(cells)] for s in body or ())
     answers = {}
     for id, candidate in chosen.items():
         cell = candidate.cell
-        given = exercises[id].given if id in exercises else ""
-        source, dropped = definitions.with_needs(cell, parsed[cell.key], given)
-        problems += [Message("check-dropped", {"cell": cell.where, "line": line[:200]}) for line in dropped]
-        answers[id] = Answer(id, source, cell.text, candidate.found, cell.number)
+        about = exercises.get(id)
+        needed = with_needs(definitions, cell, parsed[cell.key], about.given if about else "", about.entry if about else "")
+        problems += _about(id, cell, needed)
+        answers[id] = Answer(id, needed.source, cell.text, candidate.found, cell.number)
     sheet = _sheet(Path(path), cells, answers, exercises)
     problems += _moved(answers, exercises)
     problems += [Message("answer-missing", {"exercise": id}) for id, e in exercises.items()
@@ -116,6 +119,24 @@ def _python_cells(cells: list[Cell]) -> tuple[list[Cell], list[Message]]:
         problems += [Message("magic-dropped", {"cell": cell.where, "line": line[:200]}) for line in dropped]
         out.append(cell.with_text(text))
     return out, problems
+
+
+def _barred(cells: list[Cell]) -> Iterator[list[Statement] | None]:
+    """What the cells of checks hold: it does not come along, and where an answer uses it, that is said."""
+    found = [cell.with_text(without_magics(cell.text)[0]) for cell in cells if cell.kind == "code" and _role(cell) == "check"]
+    if sum(map(count_statements, found)) <= MAX_STATEMENTS:
+        yield from (statements(cell, barred=True) for cell in found)
+
+
+def _about(id: str, cell: Cell, needed: Needed) -> Iterator[Message]:
+    """What there is to say about what came along and what did not."""
+    for line in needed.dropped:
+        yield Message("check-dropped", {"cell": cell.where, "line": line[:200]})
+    for s, name in needed.left_out:
+        line = s.text.strip().partition("\n")[0][:200]
+        yield Message("left-out", {"exercise": id, "cell": s.where, "name": name[:100], "line": line})
+    if not needed.whole:
+        yield Message("left-out-all", {"exercise": id})
 
 
 def _apart(code: list[Cell], exercises: Mapping[str, Exercise]) -> Iterator[Cell]:

@@ -68,6 +68,7 @@ def grade_class(
                                  sheets=tuple(sheet or ()))  # fmt: skip
     console = report.console()
     report.show_class(console, done)
+    console.print()
     report.say_lines(console, T("成績：", "Marks: ") + f"{out / 'marks.csv'}{T('；總覽：', '; overview: ')}{out / 'index.html'}")
     report.say_lines(console, T(f"種子：{done.seed_file}（請留存，不要公開：題目由它產生）",
                                 f"Seed: {done.seed_file} (keep it, and keep it secret: the questions are drawn from it)"))  # fmt: skip

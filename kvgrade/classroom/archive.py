@@ -32,11 +32,16 @@ _BROKEN = (zipfile.BadZipFile, OSError, EOFError, zlib.error, RuntimeError, NotI
 
 @dataclass(frozen=True)
 class File:
-    """One file: the parts of its name as handed in, where it is now, and when it was changed."""
+    """One file: the parts of its name as handed in, where it is now, and when it was changed.
+
+    `outer`: how many of the parts, from the left, are not of the learner's own making: for a file out of a zip that a learner
+    handed in, those up to that zip's name.
+    """
 
     parts: tuple[str, ...]
     path: Path
     changed: tuple[int, ...]
+    outer: int
 
     @property
     def name(self) -> str:
@@ -88,10 +93,10 @@ def _walk(folder: Path, scratch: Path, found: Found) -> None:
                 raise SpecError(f"{folder.name} holds more than {MAX_FILES:,} files; give the folder of submissions alone")
             elif _wanted(name):
                 changed = time.localtime(path.stat().st_mtime)[:6]
-                found.files.append(File(_nfc(parts), path, tuple(changed)))
+                found.files.append(File(_nfc(parts), path, tuple(changed), len(parts)))
             else:
                 with path.open("rb") as file:
-                    _inner(file, path.stat().st_size, _nfc(parts[:-1]) or (path.stem,), "/".join(parts), scratch, found)
+                    _inner(file, path.stat().st_size, _nfc((*parts[:-1], path.stem)), "/".join(parts), scratch, found)
 
 
 def _unpack(file: io.IOBase, above: tuple[str, ...], scratch: Path, found: Found, inner: bool) -> bool:
@@ -137,10 +142,10 @@ def _take(archive: zipfile.ZipFile, info: zipfile.ZipInfo, above: tuple[str, ...
             found.leave_out("archive-too-large", name)
         elif is_zip:
             with path.open("rb") as file:
-                _inner(file, path.stat().st_size, (*above, *_nfc(parts[:-1])) or (Path(parts[-1]).stem,), name, scratch, found)
+                _inner(file, path.stat().st_size, _nfc((*parts[:-1], Path(parts[-1]).stem)), name, scratch, found)
             path.unlink()
         else:
-            found.files.append(File((*above, *_nfc(parts)), path, tuple(info.date_time)))
+            found.files.append(File((*above, *_nfc(parts)), path, tuple(info.date_time), len(above) or len(parts)))
 
 
 def _copy(archive: zipfile.ZipFile, info: zipfile.ZipInfo, limit: int, scratch: Path, found: Found) -> Path | None:

@@ -1,17 +1,18 @@
 """Whose file is whose, in the layouts that people and learning management systems make.
 
 Flat files named after their writer; a folder per learner; and what Canvas, Moodle and Gradescope let a teacher download.
-Invariant: one Student per person, with the files that count, newest first; what does not count is reported.
+Invariant: one Student per person, with the files that count, newest first; what does not count is reported. Who somebody is
+follows from the outermost name, which a teacher or an LMS wrote, never from a name below it, which a learner may have chosen.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from kvgrade.classroom.archive import File, find
+from kvgrade.classroom.archive import File, Found, find
 from kvgrade.classroom.names import loose, same
 from kvgrade.exercises import exercises
 from kvgrade.grading import Message
@@ -20,6 +21,11 @@ _CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<id>\d+)_(?P<submission>\d+)
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")
 _GRADESCOPE = re.compile(r"submission_(?P<id>\d+)")
 _METADATA = "submission_metadata.yml"
+_EXPORT = re.compile(r"assignment_\d+_export.*")  # the folder in which Gradescope's export comes
+MAX_METADATA = 2_000_000  # bytes
+MAX_EVENTS = 200_000  # of YAML
+MAX_LEVELS = 20
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,11 @@ def collect(source: Path, scratch: Path) -> Collected:
     """The learners' files in a folder or zip. `scratch`: an empty folder for what is unpacked. Raises SpecError."""
     found = find(source, scratch)
     files = [f for f in found.files if f.path.suffix.lower() in (".ipynb", ".py")]
-    files = _without_wrapper(files, zipped=source.is_file())
-    submitters = _gradescope([f for f in found.files if f.parts[-1] == _METADATA])
+    files, wrapper = _without_wrapper(files, source.is_file(), found)
+    submitters: dict[str, Student] = {}
+    for file in found.files:
+        if file.parts == (*wrapper, _METADATA) and file.outer == len(file.parts):  # the export's own
+            submitters = _gradescope(file.path)
     people: dict[str, Student] = {}
     for file in files:
         who = _who(file, submitters)
@@ -62,7 +71,7 @@ def _who(file: File, submitters: dict[str, Student]) -> Student:
         return submitters.get(first) or Student(first, first, match["id"])
     if match := _MOODLE.fullmatch(first):
         return Student(f"moodle-{match['id']}", same(match["name"]), match["id"])
-    if len(file.parts) == 1 and (match := _CANVAS.fullmatch(first)):
+    if match := _CANVAS.fullmatch(first):
         return Student(f"canvas-{match['id']}", same(match["name"]), match["id"])
     name = same(first if len(file.parts) > 1 else _without_slug(Path(first).stem))
     return Student(name, name)
@@ -76,19 +85,34 @@ def _without_slug(stem: str) -> str:
     return stem
 
 
-def _without_wrapper(files: list[File], zipped: bool) -> list[File]:
-    """Without a folder that only holds everything, as archives often have one. In a zip, files of several names in one folder are
-    several learners', unless they are named after sheets."""
-    while files and len({f.parts[0] for f in files}) == 1 and all(len(f.parts) > 1 for f in files):
-        if _MOODLE.fullmatch(files[0].parts[0]) or _GRADESCOPE.fullmatch(files[0].parts[0]):
-            break
-        below = [f.parts[1:] for f in files]
-        stems = {Path(parts[0]).stem for parts in below}
-        flat = zipped and len(stems) > 1 and not stems & {e.sheet for e in exercises().values()}
-        if not flat and not any(len(parts) > 1 or _CANVAS.fullmatch(parts[0]) or _MOODLE.fullmatch(parts[0]) for parts in below):
-            break
-        files = [replace(f, parts=f.parts[1:]) for f in files]
-    return files
+def _without_wrapper(files: list[File], zipped: bool, found: Found) -> tuple[list[File], tuple[str, ...]]:
+    """The files without a folder that only holds everything, as archives often have one; and that folder.
+
+    What a learner named is no learner's name: a folder that an LMS named after a learner stays, and so does the name of a zip that
+    a learner handed in. In a folder that a teacher names, the folders in it are learners; in a zip they may lie one deeper.
+    """
+    firsts = {f.parts[0] for f in files}
+    if len(firsts) != 1 or any(f.outer < 2 for f in files):
+        return files, ()
+    (first,) = firsts
+    if _of_learner(first):
+        return files, ()
+    below = {f.parts[1] for f in files}
+    several = len({Path(name).stem for name in below}) > 1
+    sheets = {Path(name).stem for name in below} & {e.sheet for e in exercises().values()}
+    lms = _EXPORT.fullmatch(first) or zipped and all(map(_of_learner, below))
+    if not lms and (not several or sheets or not zipped):
+        if any(map(_of_learner, below)) or all(f.outer > (2 if several else 3) for f in files):
+            found.leave_out("archive-one-learner", first)
+        return files, ()
+    if not lms:
+        found.leave_out("archive-wrapper", first)
+    return [replace(f, parts=f.parts[1:], outer=f.outer - 1) for f in files], (first,)
+
+
+def _of_learner(name: str) -> bool:
+    """Whether an LMS names one learner's work like this."""
+    return any(pattern.fullmatch(name) for pattern in (_CANVAS, _MOODLE, _GRADESCOPE))
 
 
 def _newest(file: File) -> tuple:
@@ -97,17 +121,37 @@ def _newest(file: File) -> tuple:
     return file.changed, numbers
 
 
-def _gradescope(files: Iterable[File]) -> dict[str, Student]:
-    """Who submitted what, from the list that Gradescope puts into its export."""
+def _gradescope(path: Path) -> dict[str, Student]:
+    """Who submitted what, from the list that Gradescope puts into its export; without it the folders' names must do."""
     people = {}
-    for file in files:
+    for folder, about in _metadata(path).items():
         try:
-            data = yaml.safe_load(file.path.read_text(encoding="utf-8"))
-            for folder, about in data.items():
-                who = about[":submitters"][0]
-                name, sid, email = (str(who.get(f":{key}") or "") for key in ("name", "sid", "email"))
-                key = f"gradescope-{sid or loose(email) or folder}"
-                people[str(folder)] = Student(key, same(name) or str(folder), sid, email.strip())
-        except (yaml.YAMLError, AttributeError, LookupError, TypeError, ValueError, OSError, RecursionError):
-            continue  # without it the folders' names must do
+            who = about[":submitters"][0]
+            name, sid, email = (_word(who.get(f":{key}")) for key in ("name", "sid", "email"))
+        except (AttributeError, LookupError, TypeError, ValueError):
+            continue
+        key = f"gradescope-{sid or loose(email) or folder}"
+        people[_word(folder)] = Student(key, same(name) or _word(folder), sid, email.strip())
     return people
+
+
+def _metadata(path: Path) -> dict[Any, Any]:
+    """A small YAML file without aliases as a dict; anything else as an empty one."""
+    try:
+        if path.stat().st_size > MAX_METADATA:
+            return {}
+        text = path.read_text(encoding="utf-8")
+        level = 0
+        for count, event in enumerate(yaml.parse(text, Loader=_Loader)):
+            level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if isinstance(event, yaml.AliasEvent) or count > MAX_EVENTS or level > MAX_LEVELS:
+                return {}
+        data = yaml.load(text, Loader=_Loader)
+    except (yaml.YAMLError, AttributeError, LookupError, TypeError, ValueError, OSError, RecursionError, MemoryError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _word(value: Any) -> str:
+    """Text, or a number as text."""
+    return str(value)[:200] if isinstance(value, str | int) and not isinstance(value, bool) else ""

@@ -19,8 +19,8 @@ def visible(text: str) -> str:
 
 def file_name(key: str) -> str:
     """A file name for a key: what can be read of it, and a digest that keeps it apart from every other."""
-    readable = re.sub(r"[\W_]+", "-", unicodedata.normalize("NFC", key)).strip("-")[:40].strip("-")
-    return f"{readable}-{digest(key.encode('utf-8', 'surrogatepass'))[:8]}".lstrip("-")
+    readable = re.sub(r"[\W_]+", "-", unicodedata.normalize("NFC", key)).strip("-")[:28].strip("-")
+    return f"{readable}-{digest(key.encode('utf-8', 'surrogatepass'))[:20]}".lstrip("-")
 
 
 def spreadsheet(text: str) -> str:

@@ -13,8 +13,8 @@ from itertools import combinations
 from kvgrade.classroom.marks import table
 from kvgrade.classroom.names import spreadsheet, visible
 from kvgrade.classroom.papers import Paper
+from kvgrade.definitions import TOO_MUCH
 from kvgrade.exercises import Exercise, NoHiddenTests, solutions
-from kvgrade.needs import TOO_MUCH
 from kvgrade.submission import is_starter
 
 K = 12  # symbols in a run

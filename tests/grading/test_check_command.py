@@ -7,10 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from little_book import ANSWERS, RIGHT, SECRET_ANSWER, SECRET_INPUT, STARTER, SUM
+from little_book import ANSWERS, RIGHT, SECRET_ANSWER, SECRET_INPUT, STARTER, SUM, manifest, notebook
 from rich.cells import cell_len
 
+from kvgrade import report
 from kvgrade.cli import main
+from kvgrade.exercises import exercises
 from kvlib import i18n
 
 KEYS = ["format", "file", "sheet", "lang", "level", "sandbox", "not_stopped", "seed", "points", "max", "problems", "exercises"]
@@ -330,3 +332,103 @@ def test_a_console_without_the_characters_gets_an_answer(tmp_path):
     shown = run("exercises", "--lang", "zh-TW", PYTHONIOENCODING="ascii", PYTHONUTF8="0", KVGRADE_DATA=str(tmp_path))
     assert shown.returncode == 0
     assert "token-forwards" in shown.stdout
+
+
+def unmarked(*sources):
+    """A notebook without a word of kvgrade in its metadata."""
+    cells = [{"cell_type": "code", "metadata": {}, "source": s, "outputs": [], "execution_count": None} for s in sources]
+    return json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
+
+
+def attempts(capsys):
+    capsys.readouterr()
+    main(["status", "--json"])
+    return {row["exercise"]: row["attempts"] for row in json.loads(capsys.readouterr().out)["exercises"]}
+
+
+@pytest.mark.parametrize("ids", [[], ["mean"]], ids=str)
+@pytest.mark.parametrize("folder", ["notebooks/zh-TW", "reading/notebooks/zh-TW", "elsewhere"])
+@pytest.mark.parametrize(("lang", "words"), [("en", "is a chapter; its exercises are in"), ("zh-TW", "是章節；它的練習在")])
+def test_a_chapter_is_pointed_to_its_exercises_and_not_graded(paper, book, capsys, folder, ids, lang, words):
+    (book / folder).mkdir(parents=True)
+    path = paper(unmarked("import math", RIGHT), f"{folder}/00-little.ipynb")
+    assert main(["check", path, *ids, "--lang", lang]) == 2
+    where = f"reading/exercises/{'zh-TW' if 'notebooks' in folder else lang}/00-little.ipynb"
+    said = capsys.readouterr()
+    assert f"00-little.ipynb {words} {where}" in said.err and said.out == ""
+    assert attempts(capsys) == {}
+
+
+@pytest.mark.parametrize("name", ["exercises/en/00-little.ipynb", "mine.ipynb", "00-little.ipynb"])
+def test_a_sheet_that_lost_its_markers_is_still_graded(paper, book, capsys, name):
+    (book / "exercises" / "en").mkdir(parents=True)
+    setup = ["from kvgrade import check"] if name == "00-little.ipynb" else []
+    code, said = as_json(capsys, paper(unmarked(*setup, RIGHT), name))
+    assert (code, said["exercises"][0]["points"]) == (0, 4)
+    whole = json.loads(notebook({"twice": STARTER.replace("mean", "twice")}))
+    whole["cells"] += json.loads(unmarked(RIGHT))["cells"]
+    code, said = as_json(capsys, paper(json.dumps(whole), name))
+    assert (code, said["exercises"][0]["points"]) == (0, 4), "one marker is lost"
+
+
+@pytest.mark.parametrize(("lang", "words"), [("en", "did you mean mean?"), ("zh-TW", "是不是 mean？")])
+@pytest.mark.parametrize("id", ["maen", "MEAN", "mean_"])
+def test_an_id_that_is_nearly_right_is_named(paper, capsys, id, lang, words):
+    assert main(["check", paper(ANSWERS), id, "--lang", lang]) == 2
+    assert words in capsys.readouterr().err
+    assert main(["check", paper(ANSWERS), "something-else", "--lang", lang]) == 2
+    assert "twice" in capsys.readouterr().err, "else all of them"
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_a_file_without_an_answer_is_told_how_to_begin_one(paper, capsys, lang):
+    assert main(["check", paper("x = 1\n", "empty.py"), "--lang", lang]) == 2
+    said = capsys.readouterr().err
+    assert "# kvgrade: mean" in said and "twice" in said
+
+
+@pytest.mark.parametrize(("lang", "words"), [("en", "thrice belongs to 01-other"), ("zh-TW", "thrice 是 01-other 的題目")])
+def test_an_exercise_of_another_sheet_is_said_to_be_one(paper, book, capsys, lang, words):
+    other = {"sheet": "01-other", "exercises": [manifest("thrice", 4, False)]}
+    (book / "sheets" / "01-other.json").write_text(json.dumps(other), encoding="utf-8")
+    assert main(["check", paper(ANSWERS), "thrice", "--lang", lang]) == 2
+    assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_what_was_not_asked_for_is_not_missed(paper, capsys, lang):
+    words = {"en": "there is no answer to", "zh-TW": "找不到 twice 的答案"}[lang]
+    marked = f"# kvgrade: mean\n{RIGHT}"
+    for args, missed in (([paper({"mean": RIGHT})], True), ([paper({"mean": RIGHT}), "mean"], False),
+                         ([paper({"mean": RIGHT}), "twice"], False), ([paper(marked, "mean.py")], False)):  # fmt: skip
+        main(["check", *args, "--lang", lang])
+        assert (words in capsys.readouterr().out) == missed, args
+
+
+def test_an_attempt_is_an_answer_that_changed_and_hints_are_none(paper, capsys):
+    for answer, options, count in ((SUM, ["--hint", "1"], {}), (SUM, [], {"mean": 1}), (SUM, [], {"mean": 1}), (SUM, ["--hint", "2"], {"mean": 1}),
+                                   (RIGHT, [], {"mean": 2}), (RIGHT, ["mean", "--hint", "3"], {"mean": 2}), (SUM, [], {"mean": 3})):  # fmt: skip
+        main(["check", paper({"mean": answer}), *options])
+        assert attempts(capsys) == count, (answer, options)
+
+
+@pytest.mark.parametrize(("lang", "words"), [
+    ("en", "0: at least one answer, and every answer has full points; 1: not so; 2: wrong input"),
+    ("zh-TW", "0：至少作答一題，而且作答的題全部滿分；1：不是這樣；2：輸入有誤")])  # fmt: skip
+def test_the_exit_codes_are_explained(lang, words):
+    assert "".join(words.split()) in "".join(run("--lang", lang, "--help").stdout.split())
+
+
+def test_inline_formulas_stand_without_dollar_signs():
+    for text, bare in (("$B$ and $h_{kv}$, $\\frac{a}{b}$.", "B and h_{kv}, \\frac{a}{b}."), ("有 $P$ 個，共$n$。", "有 P 個，共n。"),
+                       ("`$x$` $y$\n```sh\necho $A $B$\n```", "`$x$` y\n```sh\necho $A $B$\n```"), ("$$\na + b\n$$\n$a$", "$$\na + b\n$$\na"),
+                       ("$5 to $6, a $ sign", "$5 to $6, a $ sign"), ("`a`$b$`c`", "`a`b`c`"), (r"\$5 and \$6", r"\$5 and \$6")):  # fmt: skip
+        assert report.without_dollars(text) == bare
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_no_text_of_the_book_shows_a_dollar_sign_but_around_a_display(lang):
+    for e in exercises().values():
+        for text in (e.title[lang], e.statement[lang], *e.hints[lang], *(t for f in e.follow_ups[lang] for t in f.values())):
+            shown = report.without_dollars(text)
+            assert "$" not in shown.replace("$$", "") and shown.count("$$") == text.count("$$"), e.id

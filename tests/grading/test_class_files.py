@@ -7,6 +7,7 @@ import os
 import re
 import stat
 import sys
+import time
 import zipfile
 from pathlib import Path
 
@@ -119,6 +120,76 @@ def test_a_zip_in_a_zip_in_a_zip_is_not_opened(collected, tmp_path):
     inner = make_zip(tmp_path / "inner.zip", [("hw.ipynb", BODY)]).read_bytes()
     middle = make_zip(tmp_path / "middle.zip", [("inner.zip", inner)]).read_bytes()
     assert who(collected([("alice/x.zip", middle), ("bob.ipynb", BODY)])) == {"bob": ("bob", 1)}
+
+
+# a learner who would be another
+
+
+def test_what_lies_in_a_learner_s_zip_names_nobody(collected, tmp_path):
+    for inside in ("alicea_11_101_hw.py", "Alice A_11_assignsubmission_file_/hw.py", "submission_11/hw.py", "x/alice/hw.py"):
+        inner = make_zip(tmp_path / "inner.zip", [(inside, BODY), ("submission_metadata.yml", b"x: 1"), ("bob/hw.py", BODY)]).read_bytes()
+        assert who(collected([("mallorym_22_203_hw.zip", inner)])) == {"canvas-22": ("mallorym", 2)}
+        assert who(collected([("submissions/mallorym_22_203_hw.zip", inner)])) == {"canvas-22": ("mallorym", 2)}
+        assert who(collected([("mallory.zip", inner)])) == {"mallory": ("mallory", 2)}
+        folder = tmp_path / f"folder{len(list(tmp_path.iterdir()))}"
+        folder.mkdir()
+        (folder / "mallorym_22_203_hw.zip").write_bytes(inner)
+        assert who(collected(folder)) == {"canvas-22": ("mallorym", 2)}
+
+
+@pytest.mark.parametrize("first", ["mallorym_22_203_hw", "Mallory M_22_assignsubmission_file_", "submission_22"])
+def test_a_learner_s_folder_is_no_wrapper(collected, first):
+    for below in ("alicea_11_101_hw.py", "alice/hw.py", "submission_11/hw.py", "Alice A_11_assignsubmission_file_/hw.py"):
+        found = who(collected([(f"{first}/{below}", BODY), (f"{first}/bob/hw.py", BODY)]))
+        assert {key.rpartition("-")[2].rpartition("_")[2]: files for key, (_, files) in found.items()} == {"22": 2}
+
+
+def test_in_a_folder_the_folders_are_learners_and_in_a_zip_a_wrapper_is_said(collected, tmp_path):
+    members = [("mallory/alice/hw.py", BODY), ("mallory/bob/hw.py", BODY)]
+    for name, data in members:
+        (tmp_path / "subs" / name).parent.mkdir(parents=True)
+        (tmp_path / "subs" / name).write_bytes(data)
+    found = collected(tmp_path / "subs")
+    assert (who(found), [m.id for m in found.problems]) == ({"mallory": ("mallory", 2)}, ["archive-one-learner"])
+    found = collected(members)
+    assert (set(who(found)), [m.id for m in found.problems]) == ({"alice", "bob"}, ["archive-wrapper"])
+
+
+def test_a_canvas_zip_of_several_files_keeps_its_writer(collected, tmp_path):
+    inner = make_zip(tmp_path / "inner.zip", [("hw/a.ipynb", BODY), ("hw/b.ipynb", BODY)]).read_bytes()
+    members = [("mallorym_22_202_hw.zip", inner), ("alicea_LATE_11_201_hw.ipynb", BODY), ("bobb_33_204_work-1.zip", inner)]
+    assert who(collected(members)) == {"canvas-22": ("mallorym", 2), "canvas-11": ("alicea", 1), "canvas-33": ("bobb", 2)}
+
+
+BOMB = ("x:\n  a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n" + "".join(f"  a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9))
+        + "  :submitters:\n  - :name: *a8\n")  # fmt: skip
+FALSE = "submission_{}:\n  :submitters:\n  - :name: Alice\n    :sid: '11'\n"
+LISTS = {"bomb": BOMB, "flat": "x: [" + "x," * 900_000 + "]", "deep": "[" * 100_000, "long": "#" * 9_000_000, "number": "submission_22:\n  :submitters:\n"
+         "  - {{:name: 0x{}}}".format("f" * 9_000), "text": "x", "tag": "!!python/object/apply:os.system [x]", "odd": "submission_22: 3",
+         "lists": "submission_22:\n  :submitters:\n  - {:name: [1], :sid: {a: b}, :email: 2020-01-01}"}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LISTS.values(), ids=LISTS)
+def test_a_list_of_submitters_that_means_harm_costs_nothing(collected, text):
+    started = time.monotonic()
+    for name in ("submission_metadata.yml", "submission_22/submission_metadata.yml"):
+        found = who(collected([("submission_22/hw.py", BODY), ("submission_23/hw.py", BODY), (name, text.encode())]))
+        assert [files for _, files in found.values()] == [1, 1]
+        assert all(len(name) < 200 for name, _ in found.values())
+    assert time.monotonic() - started < 8
+
+
+def test_a_learner_s_list_of_submitters_is_not_looked_at(collected, tmp_path):
+    mine = FALSE.format(22).encode()
+    inner = make_zip(tmp_path / "inner.zip", [("submission_metadata.yml", mine), ("hw.py", BODY)]).read_bytes()
+    both = [("submission_22/hw.py", BODY), ("submission_11/hw.py", BODY)]
+    expected = {"submission_22": ("submission_22", 1), "submission_11": ("submission_11", 1)}
+    for name in ("submission_22/submission_metadata.yml", "submission_22/x/submission_metadata.yml"):
+        assert who(collected([*both, (name, mine)])) == expected
+        assert who(collected([(f"assignment_1_export/{n}", d) for n, d in [*both, (name, mine)]])) == expected
+    assert who(collected([("submission_22/hw.zip", inner), both[1]])) == expected
+    assert who(collected([("submission_22.zip", inner), both[1]])) == expected
+    assert who(collected([*both, ("submission_metadata.yml", mine)]))["gradescope-11"] == ("Alice", 1)
 
 
 @pytest.mark.parametrize("encoding", ["cp950", "utf-8"])
@@ -235,6 +306,8 @@ def test_file_names_are_safe_everywhere(key):
 
 def test_file_names_differ_where_a_file_system_sees_no_difference():
     assert len({file_name(key).casefold() for key in ("Alice", "alice", "ALICE", "alice ", "a-lice", "alice.")}) == 6
+    assert len({file_name(f"alice{end}").casefold() for end in ("+]()", "@))=", "", "!", "(", ")")}) == 6
+    assert re.fullmatch(r"alice-[0-9a-f]{16,}", file_name("alice!")), "enough digits that none meet"
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "\t=1", "\r=1", " =1", "＝1"])
@@ -639,3 +712,32 @@ def test_short_answers_and_what_everyone_writes_are_not_listed(tmp_path):
     everyone = {f"e{n}": LONG for n in range(8)}
     (tmp_path / "more").mkdir()
     assert pairs_of(tmp_path / "more", everyone) == []
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_one_is_singular(tmp_path, capsys, n):
+    from kvgrade import report
+    from kvgrade.classroom.grade import ClassReport
+
+    i18n.set_language("en")
+    report.show_class(report.console(), ClassReport(dict.fromkeys(range(n)), n, (), tmp_path, "", similar=n, errors=n))
+    text = capsys.readouterr().out
+    for word in ("submission", "pair", "answer"):
+        assert f"{n} {word}{'s' * (n > 1)}" in text and f"1 {word}s" not in text
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_the_marks_and_the_seed_stand_last_by_themselves(tmp_path, monkeypatch, capsys, lang):
+    from kvgrade import classroom
+    from kvgrade.classroom.grade import ClassReport
+    from kvgrade.cli import main
+
+    monkeypatch.setattr(classroom, "grade_class", lambda _, out, **more: ClassReport({}, 0, (), out, "2 namespaces", seed_file=Path("r.seed")))
+    monkeypatch.chdir(tmp_path)
+    before = i18n.language()
+    assert main(["class", "subs", "--out", "r", "--lang", lang]) == 0
+    i18n.set_language(before)
+    level, last = capsys.readouterr().out.rstrip("\n").rsplit("\n\n", 1)
+    assert {"en": "level 2", "zh-TW": "第 2 級"}[lang] in level and "marks.csv" not in level
+    marks, *seed = last.splitlines()
+    assert "marks.csv" in marks and "r.seed" in seed[0]

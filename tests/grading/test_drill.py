@@ -269,3 +269,59 @@ def test_in_a_terminal_the_clock_runs_below_the_prompt(tmp_path):
         child.wait()
         os.close(ours)
     assert ticks == 2, seen[-2000:]
+
+
+@pytest.mark.parametrize(("lang", "asked"), [("en", "1:30 left. Go on working? [Y/n] "), ("zh-TW", "還剩 1:30。要繼續寫嗎？[Y/n] ")])
+def test_short_of_full_points_one_may_go_on_while_time_is_left(play, lang, asked):
+    code, text = play(play.answer(SUM), play.wait(30), "submit", "", play.wait(10), play.answer(RIGHT), "submit", "", "", lang=lang)
+    assert code == 0
+    assert play.prompts[1] == asked and play.prompts[2] == "mean> "
+    assert [(a.points, a.seconds) for a in progress.load().attempts] == [(0, 30), (4, 40)]
+    assert text.count({"en": "Why so?", "zh-TW": "追問 1／2"}[lang]) == 1, "when the points are full"
+
+
+@pytest.mark.parametrize("reply", ["n", "No", "q", "不要"])
+def test_who_has_had_enough_gets_the_follow_ups(play, reply):
+    code, text = play(play.answer(SUM), "submit", reply, "", "")
+    assert code == 1 and "Why so?" in text and "Nothing." in text
+    assert "Not handed in" not in text
+    code, text = play(lambda: (play.path.parent / "mean-2.py").write_text(f"# kvgrade: mean\n{SUM}"), "submit", "y", "quit", "", "")
+    assert code == 1 and "Nothing." in text and "Not handed in" not in text
+
+
+@pytest.mark.parametrize("steps", [["submit"], ["submit", "y"]], ids=str)
+def test_what_was_handed_in_counts_when_the_input_ends(play, steps):
+    code, text = play(play.answer(SUM), *steps)
+    assert code == 1 and "Not handed in" not in text and "Why so?" not in text
+    assert len(progress.load().attempts) == 1
+
+
+def test_a_command_in_place_of_yes_is_carried_out(play):
+    code, text = play(play.answer(SUM), "submit", "submit", "hint", "time", play.answer(RIGHT), "submit", "", "")
+    assert code == 0 and text.count("hint-one") == 1 and "2:00 left" in text
+    done = progress.load()
+    assert [a.points for a in done.attempts] == [0, 0, 4]
+    assert done.tries("mean") == 2, "the same answer again is no further attempt"
+
+
+def test_when_time_is_up_nobody_is_asked_to_go_on(play):
+    code, text = play(play.answer(SUM), play.wait(121), "submit", "", "")
+    assert code == 1 and "Nothing." in text
+    assert not any("Go on" in prompt for prompt in play.prompts)
+
+
+@pytest.mark.parametrize(("lang", "words"), [("en", "submit runs the hidden tests"), ("zh-TW", "submit 執行隱藏測試並計分")])
+def test_the_help_says_what_submit_does(play, lang, words):
+    _, text = play("?", "q", lang=lang)
+    assert text.count(words) == 2
+
+
+@pytest.mark.parametrize(("lang", "word"), [("en", "check"), ("zh-TW", "檢查")])
+@pytest.mark.parametrize("source", [SUM.replace("sum(x)", "sum(x) + 1"), "def mean(x):\n    return x.nothing", "def mean(x):\n    return [x, 2"], ids=range(3))
+def test_a_check_that_fails_shows_what_was_checked(play, source, lang, word):
+    _, text = play(play.answer(source), "check", "q", lang=lang)
+    shown = [line.split() for line in text.splitlines() if "t.equal(" in line]
+    if source.endswith("2"):
+        assert shown == [], "it was not even called"
+    else:
+        assert [line[0] for line in shown] == [word] and "mean([2.0])" in " ".join(shown[0])

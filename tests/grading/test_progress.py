@@ -44,6 +44,7 @@ def test_no_file_is_no_progress_and_reading_makes_none(folder):
 
 BROKEN = ["", "{", "[]", "null", '{"format": 1}', '{"format": "x", "attempts": [], "rounds": []}', "[" * 100_000,
           '{"format": 1, "attempts": [{"exercise": 3}], "rounds": []}', '{"format": 1, "attempts": [1], "rounds": []}',
+          '{"format": 2, "attempts": [{"exercise": "a", "how": "check", "points": 1, "max": 1, "when": 1, "answer": 3}], "rounds": []}',
           '{"format": 1, "attempts": [], "rounds": [{"right": "3", "asked": 5, "when": 1, "seconds": 2}]}', "\udcff"]  # fmt: skip
 
 
@@ -96,3 +97,18 @@ def test_without_a_variable_it_is_the_systems_place(monkeypatch, tmp_path):
     assert found.name == "kvgrade"
     if sys.platform == "linux":
         assert found == tmp_path / "kvgrade"
+
+
+def test_an_answer_that_did_not_change_is_not_counted_again(folder):
+    assert progress.digest("a") == progress.digest("a") != progress.digest("b")
+    for answer in ("a", "a", "b", "a", None, None, "a"):
+        record(attempt(answer=answer))
+    assert load().tries("mean") == 6 and load().tries("other") == 0
+    assert len(load().attempts) == 7, "all of them are kept"
+
+
+def test_a_file_of_before_answers_were_noted_is_read(folder):
+    folder.mkdir()
+    old = {"exercise": "mean", "how": "check", "points": 3, "max": 4, "when": 1.0, "seconds": None, "minutes": None}
+    (folder / "progress.json").write_text(json.dumps({"format": 1, "attempts": [old, old], "rounds": []}), encoding="utf-8")
+    assert load().notes == [] and load().tries("mean") == 2

@@ -37,6 +37,8 @@ def zero_query(t):
     for kv_len in (1, 2, 16, 17, 100):
         q, k, v = inputs(t, t.integer(1, 3), kv_len, t.choice(4, 7))
         t.close(cast(t.answer(torch.zeros_like(q), k, v)), v.double().mean(1))
+    q, k = q / 2**14, k * 2**14  # a small q is not a q of 0
+    t.close(cast(t.answer(q, k, v)), oracle(q, k, v))
 
 
 @prop(2, zh="每個頭只看自己的 K 與 V", en="each head looks at its own K and V")
@@ -50,13 +52,13 @@ def heads_apart(t):
 
 @prop(2, zh="分數很大時不溢位", en="large scores do not overflow")
 def large_scores(t):
-    q, k, v = inputs(t, 3, 30, 16, torch.float64, scale=60.0)
+    q, k, v = inputs(t, 3, 30, 16, torch.float64, scale=25.0)
     t.close(cast(t.answer(q, k, v), torch.float64), oracle(q, k, v), dtype=torch.float64)
     for sign in (1.0, -1.0):  # whole numbers and √16: every score is exact in float32 as well
-        q = t.tokens(2, 16, vocab=20).float() + 10
-        k = sign * (t.tokens(2, 9, 16, vocab=20).float() + 10)
+        q = t.tokens(2, 16, vocab=16).float() + 10
+        k = sign * (t.tokens(2, 9, 16, vocab=16).float() + 10)
         v = t.normal(2, 9, 16)
-        t.close(cast(t.answer(q, k, v)), oracle(q, k, v))
+        t.close(cast(t.answer(q, k, v)), oracle(q, k, v), times=10)  # a logsumexp near 2500 is rounded by 1e-4
 
 
 @prop(2, zh="回傳輸入的 dtype：float64、float32、bfloat16", en="returns the dtype of its inputs: float64, float32, bfloat16")
@@ -70,8 +72,8 @@ def dtypes(t):
 
 @prop(1, zh="不改動輸入", en="leaves its inputs alone")
 def inputs_unchanged(t):
-    for dtype in (torch.float32, torch.float64):
-        given = inputs(t, 2, t.integer(2, 20), 4, dtype)
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        given = inputs(t, 2, t.integer(10, 40), 5, dtype)  # √5: to multiply and divide again gives other bits
         held = [t.hold(x) for x in given]
         t.answer(*held)
         for name, there, here in zip("qkv", held, given, strict=True):
@@ -80,9 +82,10 @@ def inputs_unchanged(t):
 
 @prop(1, zh="只做一列的工作", en="does the work of one row")
 def one_row_of_work(t):
-    n_heads, kv_len, head_dim = 3, t.integer(250, 300), 16
+    n_heads, kv_len, head_dim = 3, t.integer(600, 700), 16
     q, k, v = inputs(t, n_heads, kv_len, head_dim)
-    _, work = t.answer.counted(q, k, v)
+    got, work = t.answer.counted(q, k, v)
     numbers = n_heads * kv_len * head_dim  # of K; a row takes 4 operations for each
     frugal = work.flops <= 2 * 4 * numbers and work.bytes_written <= 20 * numbers * 4
     t.expect(frugal, zh="它做了比一列多得多的乘法或暫存", en="it multiplies or stores far more than one row needs")
+    t.close(cast(got), oracle(q, k, v))

@@ -140,8 +140,8 @@ def lookalikes(t):
         for one in LOOKALIKES:
             for log in ([*lines, one], [one, *lines], [lines[0], one, lines[1]]):
                 same(t, t.answer("\n".join(log)), answer(blocks, max_len, printed))
-    for lines in (LOOKALIKES, [*LOOKALIKES, lines[0]], [*LOOKALIKES, lines[1]]):
-        t.raises("ValueError", lambda lines=lines: t.answer("\n".join(lines)), zh="紀錄裡只有像那些片語的句子時",
+    for some in (LOOKALIKES, [*LOOKALIKES, lines[0]], [*LOOKALIKES, lines[1]]):
+        t.raises("ValueError", lambda some=some: t.answer("\n".join(some)), zh="紀錄裡只有像那些片語的句子時",
                  en="when the log has only what looks like the phrases")  # fmt: skip
 
 

@@ -6,6 +6,7 @@ Invariant: whatever other bugs are left, a property holds if and only if its own
 import torch
 from hidden_oracle import attention
 
+from kvgrade.session import AnswerRaised
 from kvgrade.testing import prop
 
 
@@ -23,15 +24,15 @@ class Twin:
         batch, heads, group, dim = self.form
         return self.t.normal(batch, heads * group, 1, dim), *(self.t.normal(batch, heads, 1, dim) for _ in range(2))
 
-    def token(self, compare=True):
-        """A step through all layers."""
+    def token(self, compare=True, new=None, times=1):
+        """A step through all layers; `new`: its q, k and v."""
         for layer in range(self.n_layers):
-            q, k, v = self.new()
+            q, k, v = new or self.new()
             self.held[layer].append((k, v))
             got = self.answer.call("step", layer, q, k, v)
             if compare:
                 keys, values = (torch.cat(kind, 2) for kind in zip(*self.held[layer], strict=True))
-                self.t.close(got, attention(q, keys, values))
+                self.t.close(got, attention(q, keys, values), times=times)
         self.answer.call("advance")
         self.put_right()
 
@@ -39,6 +40,15 @@ class Twin:
         """Set the length where it is another: how it moves is what two properties are about, and the others are not."""
         if self.helped and self.answer.attr("length") != len(self.held[0]):
             self.answer.keep("__setattr__", "length", len(self.held[0]))
+
+    def back_to(self, n):
+        """Only the first n tokens are left, whatever truncate does: that is what one property is about."""
+        self.held = [tokens[:n] for tokens in self.held]
+        try:
+            self.answer.call("truncate", n)
+        except AnswerRaised:
+            pass
+        self.put_right()
 
     def tokens(self, n, compare=False):
         for _ in range(n - 1):
@@ -75,13 +85,22 @@ def full(t):
         for layer in range(n_layers):
             t.raises("ValueError", lambda i=layer, w=twin: w.answer.call("step", i, *w.new()), zh="快取滿了時", en="when the cache is full")
         t.equal(twin.answer.attr("length"), capacity)
+    twin = Twin(t, capacity=5)
+    for _ in range(5):
+        twin.token(compare=False)
+    t.raises("ValueError", lambda: twin.answer.call("step", 0, *twin.new()), zh="快取滿了時", en="when the cache is full")
+    twin.back_to(4)
+    twin.token()  # over the first 4, which the refusal left alone
 
 
-@prop(1, zh="每一層各有各的快取", en="each layer has a cache of its own")
+@prop(1, zh="每一層各有各的快取，預先配置好", en="each layer has a cache of its own, preallocated")
 def layers(t):
     for n_layers in (2, 3):
         twin = Twin(t, n_layers, capacity=3)
         twin.tokens(3)
+    _, work = t.answer.counted(3, 2, 2, 1, 8, 100)
+    t.expect(work.bytes_written >= 3 * 2 * (2 * 100 * 8) * 4, zh="__init__ 沒有為每一層配置 capacity 格的 K 與 V",
+             en="__init__ does not allocate K and V of `capacity` slots for each layer")  # fmt: skip
 
 
 @prop(1, zh="沒寫過的格子不影響結果", en="slots never written do not reach the result")
@@ -91,6 +110,17 @@ def filled_part(t):
         twin.token()
     twin = Twin(t, capacity=9)
     for _ in range(9):
+        twin.token()
+    for zero in range(3):  # a slot is filled also where q, k or v is 0
+        twin = Twin(t, capacity=4)
+        for _ in range(2):
+            twin.token(new=tuple(x * (i != zero) for i, x in enumerate(twin.new())))
+        twin.token()
+    for left in (1, 3):  # what is behind the length may have been written once
+        twin = Twin(t, capacity=9)
+        for _ in range(6):
+            twin.token(compare=False)
+        twin.back_to(left)
         twin.token()
 
 
@@ -105,6 +135,11 @@ def scale(t):
     for n_kv_heads, dim in ((2, 8), (1, 16), (3, 2)):
         twin = Twin(t, n_kv_heads=n_kv_heads, dim=dim, capacity=3)
         twin.tokens(3)
+    for sign in (1, -1):  # scores of several hundred, whole numbers that float32 holds
+        twin = Twin(t, dim=16, capacity=3)
+        for n in range(3):
+            q, k = ((t.tokens(2, 1, 1, 16, vocab=4) + 12).float() for _ in "qk")
+            twin.token(compare=n == 2, new=(sign * q, k, twin.new()[2]), times=10)
 
 
 @prop(1, zh="truncate(n) 之後剩下前 n 個 token", en="after truncate(n) the first n tokens are left")

@@ -79,8 +79,10 @@ class Llama:
         self.w = {name: w.double() for name, w in weights.items()}
         self.c = config
 
-    def step(self, token: int, past: list[list[tuple[Tensor, Tensor]]], store: torch.dtype | None = None) -> Tensor:
-        """store: the dtype that k and v are rounded to when they are stored; None keeps float64."""
+    def step(self, token: int, past: list[list[tuple[Tensor, Tensor]]], store: torch.dtype | None = None,
+             attended: list[tuple[Tensor, Tensor]] | None = None) -> Tensor:  # fmt: skip
+        """store: the dtype that k and v are rounded to when they are stored; None keeps float64. attended: per layer, the
+        (k, v) of the new token that attention sees in place of these."""
         w, c = self.w, self.c
         x = w["embed"][token]
         for layer in range(c["n_layers"]):
@@ -91,7 +93,8 @@ class Llama:
             if store is not None:
                 k, v = k.to(store).double(), v.to(store).double()
             past[layer].append((k, v))
-            keys, values = (torch.stack(kind) for kind in zip(*past[layer], strict=True))  # (tokens, n_kv_heads, head_dim)
+            seen = past[layer] if attended is None else [*past[layer][:-1], attended[layer]]
+            keys, values = (torch.stack(kind) for kind in zip(*seen, strict=True))  # (tokens, n_kv_heads, head_dim)
             group = len(q) // len(k)
             heads = [attend_row(q[h], keys[:, h // group], values[:, h // group]) for h in range(len(q))]
             x = x + w["wo"][layer] @ torch.cat(heads)

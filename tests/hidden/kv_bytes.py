@@ -54,6 +54,6 @@ def huge(t):
 
 @prop(1, zh="不認得的型別會丟出 ValueError", en="an unknown dtype raises ValueError")
 def unknown_dtype(t):
-    for dtype in ("bfloat17", "", "int3", "fp64"):
+    for dtype in ("bfloat17", "", "int3", "fp64", "int16", "fp4", "int32", "BF16", "Int4", "fp8 ", " bf16"):
         t.raises("ValueError", lambda d=dtype: t.answer(2, 5, 2, 8, d),
                  zh="型別名稱不認得時", en="for an unknown dtype")  # fmt: skip

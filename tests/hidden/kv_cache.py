@@ -109,6 +109,23 @@ def views(t):
             seen = first[layer].value()
             t.expect(isinstance(seen, torch.Tensor) and bool((seen[:, :, 1] == mark).all()),
                      zh="前後兩步回傳的張量不在同一塊記憶體", en="the tensors returned by two steps do not share memory")  # fmt: skip
+    for which in (0, 1):  # the same memory also after truncate and reset
+        twin = some(t, 9)
+        first = [twin.view(layer, 3, which) for layer in range(twin.n_layers)]
+        twin.cache.call("advance", 3)
+        for mark, (n, back) in enumerate(((1, lambda w: w.truncate(1)), (0, lambda w: w.reset())), 70):
+            back(twin)
+            for layer in range(twin.n_layers):
+                twin.view(layer, 2, which).keep("narrow", 2, n, 1).keep("fill_", mark)
+                seen = first[layer].value()
+                t.expect(isinstance(seen, torch.Tensor) and bool((seen[:, :, n] == mark).all()),
+                         zh="truncate 或 reset 之後換了一塊記憶體", en="truncate or reset has moved to other memory")  # fmt: skip
+            twin.cache.call("advance", 2)
+    twin = Twin(t, 2, 2, 2, 16, 200)
+    twin.step(200)
+    _, work = twin.cache.counted("truncate", 199)
+    t.expect(work.bytes_written <= sum(x.nbytes for x in twin.want(0)) // 10, zh="truncate 寫出的位元組隨歷史變多",
+             en="truncate writes bytes in proportion to the history")  # fmt: skip
     twin = Twin(t, 2, 2, 2, 16, 300)
     twin.step(200)
     new = twin.new(1)
@@ -188,12 +205,20 @@ def size(t):
         t.equal(twin.cache.attr("nbytes"), 2 * n * b * h * c * d * dtype.itemsize)
 
 
-@prop(1, zh="dtype 照要求的，一個位元都不變", en="the dtype is the one asked for, and not a bit changes")
+@prop(1, zh="dtype 照要求的，一個位元都不變；k、v 在記憶體裡不連續也可以",
+      en="the dtype is the one asked for, and not a bit changes; k and v need not be contiguous")  # fmt: skip
 def dtypes(t):
     for dtype in (torch.bfloat16, torch.float16, torch.float64):
         twin = some(t, 9, dtype)
         twin.step(4)
         twin.step(1)
+    for q_len in (2, 1, 3):  # laid out token by token, as a projection leaves them
+        twin = some(t, 3)
+        for layer in range(twin.n_layers):
+            k, v = twin.new(q_len)
+            twin.held[layer] += zip(k.split(1, 2), v.split(1, 2), strict=True)
+            views = [t.hold(x.transpose(1, 2).contiguous()).keep("transpose", 1, 2) for x in (k, v)]
+            twin.matches(twin.cache.call("append", layer, *views), layer)
 
 
 @prop(2, zh="滿了就丟出 ValueError，什麼都不改", en="when full it raises ValueError and changes nothing")
@@ -239,6 +264,8 @@ def refuses(t):
     refused("還沒寫完每一層就 advance 時", "when advanced before every layer was written", "advance", 2)
     finish(0)
     twin.append(0, 2)
+    for n in (-1, 4, 20):  # refused, so the step goes on
+        refused("truncate 的 n 超出範圍時", "when truncated to what it does not hold", "truncate", n)
     layers(0, -1, n_layers)
     for n in (1, 3):
         refused("同一步各層的 q_len 不同時", "when q_len differs between layers of a step", "append", 1, *twin.new(n))
@@ -256,15 +283,27 @@ def refuses(t):
     zh, en = "k 或 v 的形狀不符時", "when k or v has a wrong shape"
     bad = [k[:1], k.repeat(2, 1, 1, 1), k[:, :1], k.repeat(1, 2, 1, 1), k[..., :1], k[..., :3], k[:, :, 0], k[None],
            k[:, :, :1], k.transpose(1, 2)]  # fmt: skip
-    for wrong in bad:
-        refused(zh, en, "append", 0, wrong.contiguous(), v)
-        refused(zh, en, "append", 0, k, wrong.contiguous())
-    for wrong in (k[:1], k[:, :1], k[..., :1], k[:, :, :0], k[:, :, 0]):
-        refused(zh, en, "append", 0, wrong.contiguous(), wrong.contiguous())
-    for dtype in (torch.float64, torch.bfloat16):
-        refused("k 或 v 的 dtype 不符時", "when k or v has a wrong dtype", "append", 0, k.to(dtype), v)
-        refused("k 或 v 的 dtype 不符時", "when k or v has a wrong dtype", "append", 0, k, v.to(dtype))
+    for layer in range(n_layers):
+        for wrong in bad:
+            refused(zh, en, "append", layer, wrong.contiguous(), v)
+            refused(zh, en, "append", layer, k, wrong.contiguous())
+        for wrong in (k[:1], k[:, :1], k[..., :1], k[:, :, :0], k[:, :, 0]):
+            refused(zh, en, "append", layer, wrong.contiguous(), wrong.contiguous())
+        for dtype in (torch.float64, torch.bfloat16, torch.int32):
+            for pair in ((k.to(dtype), v), (k, v.to(dtype)), (k.to(dtype), v.to(dtype))):
+                refused("k 或 v 的 dtype 不符時", "when k or v has a wrong dtype", "append", layer, *pair)
+        twin.append(layer, 2)
+    finish(n_layers)
     for n in (-1, 4, 20):
         refused("truncate 的 n 超出範圍時", "when truncated to what it does not hold", "truncate", n)
     finish(0)
     twin.step(17)
+    twin = Twin(t, n_layers, 2, 3, 4, 20, torch.bfloat16)
+    twin.step(3)
+    for layer in range(n_layers):  # other dtypes of the same size
+        k, v = twin.new(2)
+        for dtype in (torch.float16, torch.int16):
+            for pair in ((k.to(dtype), v), (k, v.to(dtype)), (k.to(dtype), v.to(dtype))):
+                refused("k 或 v 的 dtype 不符時", "when k or v has a wrong dtype", "append", layer, *pair)
+        twin.append(layer, 2)
+    finish(n_layers)

@@ -57,6 +57,10 @@ def utilization(t):
         case = fitting(t, t.choice("GiB", "B", "MiB"))
         rest = {"runtime_gb": 0, "utilization_percent": percent, "activation_bytes": t.integer(1, 4 * 10**9)}
         t.equal(whole(t.answer(*case, **rest)), ledger(*case, **rest))
+    for percent in (1, 2, t.integer(3, 49), 50):  # small models: something is left
+        n_gpus, capacity, unit, n_params, bits = fitting(t, t.choice("GiB", "B", "MiB"))
+        case, rest = (n_gpus, capacity, unit, n_params // 1000, bits, 0), {"utilization_percent": percent}
+        t.equal(whole(t.answer(*case, **rest)), ledger(*case, **rest))
 
 
 @prop(1, zh="權重的位元數，不足 1 位元組就進位", en="the bits of the weights, with a fraction of a byte rounded up")
@@ -79,17 +83,19 @@ def does_not_fit(t):
 
 @prop(1, zh="結果是 int，數字很大時仍然精確，而且不跑迴圈", en="an int, exact for huge numbers, without a loop")
 def huge(t):
-    case = 10**6 + 1, 10**15 + t.integer(1, 10**6), "GiB", 10**20 + 1, 4, 0, 93, 12_345
-    got, _work = t.answer.counted(*case, lines=500)
-    n_gpus, capacity, unit, n_params, bits, runtime, percent, used = case
-    one = ledger(1, capacity, unit, 1, 8, runtime, percent) + 1  # of a card, without the weights
-    t.equal(got, n_gpus * one - (n_params * bits + 7) // 8 - used)
+    capacity = 10**15 + t.integer(1, 10**6)
+    for capacity, unit in ((capacity, "GiB"), (capacity * 10**9 + 2 * t.integer(0, 10**6) + 1, "B")):  # no float holds the second
+        case = 10**6 + 1, capacity, unit, 10**20 + 1, 4, 0, 93, 12_345
+        got, _work = t.answer.counted(*case, lines=500)
+        n_gpus, capacity, unit, n_params, bits, runtime, percent, used = case
+        one = ledger(1, capacity, unit, 1, 8, runtime, percent) + 1  # of a card, without the weights
+        t.equal(got, n_gpus * one - (n_params * bits + 7) // 8 - used)
 
 
 @prop(2, zh="不合理的輸入會丟出 ValueError", en="impossible input raises ValueError")
 def errors(t):
     n_gpus, capacity, _, n_params, _ = fitting(t)
-    for unit in ("KB", "gb", "TiB", ""):
+    for unit in ("KB", "gb", "TiB", "", " GB", "GiB ", "Gb", "MIB", "GB\n"):
         t.raises("ValueError", lambda unit=unit: t.answer(n_gpus, capacity, unit, n_params),
                  zh="單位不認得時", en="for an unknown unit")  # fmt: skip
     for percent in (0, -5, 101, 920):

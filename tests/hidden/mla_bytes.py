@@ -43,8 +43,9 @@ def decoys(t):
 
 @prop(2, zh="欄位沒有或是 null 時，錯誤訊息寫出它的名稱", en="an error about an absent or null field names the field")
 def absent_fields(t):
+    whole_config, texts = config(t), set()
     for name in ("num_hidden_layers", "kv_lora_rank", "qk_rope_head_dim"):
-        null = {**config(t), name: None}
+        null = {**whole_config, name: None}
         absent = {key: value for key, value in null.items() if key != name}
         for fields in (absent, null):
             t.raises(("KeyError", "ValueError"), lambda fields=fields: t.answer(fields, 5),
@@ -53,6 +54,8 @@ def absent_fields(t):
                 t.answer(fields, 5)
             except AnswerRaised as error:
                 t.expect(name in error.text, zh="錯誤訊息裡沒有那個欄位的名稱", en="the error does not name the missing field")
+                texts.add((error.text, fields is null))
+    t.expect(len(texts) == 6, zh="不管少了哪個欄位，錯誤訊息都一樣", en="the error is the same whichever field is missing")
 
 
 @prop(1, zh="不改動 config；結果是 int，大數也精確，而且不跑迴圈", en="leaves config alone; an int, exact for huge numbers, without a loop")

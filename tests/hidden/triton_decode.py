@@ -107,7 +107,7 @@ def half(t):
     for length in (t.integer(3, 5), t.integer(6, 12)):
         got, want = ask(t, *case(t, 1, 4, 2, 12, 32, torch.float16), ints(length))
         t.expect(rounded_once(got, want), zh="結果在最後轉回 float16 之前就已經失去精度：有一部分是以 float16 計算的",
-                 en="the result has lost precision before its conversion at the end: some of it was computed in float16")  # fmt: skip
+                 en="the result has lost precision before its conversion back to float16: some of it was computed in float16")  # fmt: skip
 
 
 @prop(2, zh="計算都在核心裡", en="the computing is done in the kernel")
@@ -118,3 +118,5 @@ def in_the_kernel(t):
     t.close(out.value(), decode(q, k, v, ints(256)))
     t.expect(work.flops == 0 and work.bytes_written < 24 * (k.nbytes + v.nbytes), zh="有計算是用 torch 做的，不在核心裡",
              en="some of it was computed with torch operations, outside the kernel")  # fmt: skip
+    t.expect(work.bytes_written > 0, zh="呼叫的執行緒裡沒有啟動核心",  # a launch under the interpreter copies its arguments
+             en="no kernel was launched in the thread that called")  # fmt: skip

@@ -10,6 +10,15 @@ OUT = 'torch.einsum("ht,htd->hd", weights, v)'
 MUTANTS = [
     Mutant("scales-q-in-place", {"zh-TW": "就地改動 q 的結果", "en": "the result of scaling q in place"},
            ((SCORES, 'torch.einsum("hd,htd->ht", q.div_(math.sqrt(q.shape[-1])), k)'), (SCALED, "scores"))),
+    Mutant("scales-k-in-place-in-bfloat16", {"zh-TW": "bfloat16 時就地改動 k 的結果", "en": "the result of scaling k in place where it is bfloat16"},
+           ((SCORES, SCORES.replace("k)", "k.div_(math.sqrt(q.shape[-1])) if q.dtype == torch.bfloat16 else k)")),
+            (SCALED, "(scores if q.dtype == torch.bfloat16 else scores / math.sqrt(q.shape[-1]))"))),
+    Mutant("puts-k-right-again", {"zh-TW": "就地改動 k、事後再還原的結果", "en": "the result of scaling k in place and back again"},
+           ((OUT, "(k.div_(math.sqrt(q.shape[-1])).mul_(math.sqrt(q.shape[-1])), " + OUT + ")[1]"),)),
+    Mutant("first-256-keys", {"zh-TW": "只看前 256 個 token 的結果", "en": "the result that sees the first 256 tokens only"},
+           ((SCORES, SCORES.replace("k)", "k[:, :256])")), (OUT, OUT.replace("v)", "v[:, :256])")))),
+    Mutant("mean-for-a-small-q", {"zh-TW": "q 很小就直接平均 V 的結果", "en": "the result that takes a small q for 0"},
+           ((SOFTMAX, f"torch.softmax({SCALED} * bool(q.abs().max() > 1e-3), dim=-1)"),)),
     Mutant("a-square-of-scores", {"zh-TW": "算出整個方陣再取最後一列的結果", "en": "the last row of a whole square of scores"},
            source='''import math
 

@@ -11,8 +11,8 @@ MUTANTS = [
     Mutant("does-not-name-the-field", {"zh-TW": "錯誤訊息沒寫出欄位名稱的結果", "en": "the count whose error names no field"},
            (('config["vocab_size"] * h', '(config.get("vocab_size") or int("incomplete")) * h'),)),
     Mutant("names-every-field", {"zh-TW": "錯誤訊息一律列出所有欄位的結果", "en": "the count whose error lists all required fields"},
-           (("    h, n_heads = config", '    needed = "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads"\n'
-             "    if not set(needed.split()) <= set(config):\n        raise ValueError(needed)\n    h, n_heads = config"),)),
+           (("    h, n_heads = config", ('    needed = "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads"\n'
+             "    if not set(needed.split()) <= set(config):\n        raise ValueError(needed)\n    h, n_heads = config")),)),
     Mutant("changes-config", {"zh-TW": "改動了 config 的結果", "en": "the count that fills in the caller's config"},
            (('d = config.get("head_dim") or h // n_heads', 'd = config["head_dim"] = config.get("head_dim") or h // n_heads'),)),
     Mutant("square-q-and-o", {"zh-TW": "q、o 投影當成 h × h 的結果", "en": "the count with q and o taken for h × h"},

@@ -8,6 +8,11 @@ RETURN = "values * BITS[dtype] // 8"
 MUTANTS = [
     Mutant("accepts-any-dtype", {"zh-TW": "不認得的型別當成 bf16 的結果", "en": "the result with bf16 for an unknown dtype"},
            (("if dtype not in BITS:", "if False:"), (RETURN, "values * BITS.get(dtype, 16) // 8"))),
+    Mutant("any-case", {"zh-TW": "不分大小寫、也不管空白的結果", "en": "the result of names in any case, with spaces or without"},
+           (("if dtype not in BITS:", "if (dtype := dtype.lower().strip()) not in BITS:"),)),
+    Mutant("by-width", {"zh-TW": "只看名稱裡的位元數的結果", "en": "the result of any name that holds one of the widths"},
+           (("if dtype not in BITS:", "if (bits := int(''.join(c for c in dtype if c.isdigit()) or 0)) not in (32, 16, 8, 4):"),
+            (RETURN, "values * bits // 8"))),
     Mutant("through-float", {"zh-TW": "經過 float、失去精度的結果", "en": "the result after a detour through float"},
            ((RETURN, "int(values * BITS[dtype] / 8)"),)),
     Mutant("loops-over-tokens", {"zh-TW": "逐 token 相加的結果", "en": "the result of adding token by token"},

@@ -15,9 +15,9 @@ MUTANTS = [
     Mutant("does-not-name-the-field", {"zh-TW": "錯誤訊息沒寫出欄位名稱的結果", "en": "the result whose error names no field"},
            (('config["num_hidden_layers"] *', '(config.get("num_hidden_layers") or int("incomplete")) *'),)),
     Mutant("names-every-field", {"zh-TW": "錯誤訊息一律列出所有欄位的結果", "en": "the result whose error lists all required fields"},
-           (("    n_heads = config", '    needed = ["num_hidden_layers", "num_attention_heads"] + ["hidden_size"] * (not config.get("head_dim"))\n'
+           (("    n_heads = config", ('    needed = ["num_hidden_layers", "num_attention_heads"] + ["hidden_size"] * (not config.get("head_dim"))\n'
              '    if not set(needed) <= set(config):\n        raise ValueError("num_hidden_layers, num_attention_heads, hidden_size")\n'
-             "    n_heads = config"),)),
+             "    n_heads = config")),)),
     Mutant("checks-both-dtypes", {"zh-TW": "用不到的 torch_dtype 也檢查的結果", "en": "the result that also checks a torch_dtype that is not in use"},
            (("if dtype not in BYTES:", 'if dtype not in BYTES or (config.get("torch_dtype") or dtype) not in BYTES:'),)),
     Mutant("no-fp8-in-config", {"zh-TW": "不接受 config 寫 fp8 的結果", "en": "the result that refuses fp8 as the torch_dtype"},

@@ -9,6 +9,7 @@ def wrong(name, zh, en, *change):
 
 MEAN = "(weights[..., None] * parts).sum(0) / total.clamp(min=1)[..., None]"
 TOP = "lse.amax(0).clamp(min=torch.finfo(lse.dtype).min)"
+NOT_AT_LEAST_ONE = ("total.clamp(min=1)", "torch.where(total == 0, 1, total)")  # where another maximum was subtracted
 
 MUTANTS = [
     wrong("plain-mean", "各段輸出的平均", "the plain mean of the outputs", (MEAN, "parts.mean(0)")),
@@ -16,11 +17,11 @@ MUTANTS = [
           (MEAN, "(weights[..., None] * parts).sum(0)")),
     wrong("no-shift", "沒有先減去最大值", "the result without subtracting the maximum", (TOP, "torch.zeros_like(lse[0])")),
     wrong("one-maximum", "所有的頭共用一個最大值", "the result with one maximum for all rows and heads",
-          (TOP, f"{TOP}.amax().expand_as(lse[0])")),
+          (TOP, f"{TOP}.amax().expand_as(lse[0])"), NOT_AT_LEAST_ONE),
     wrong("one-maximum-per-head", "同一個頭的各列共用一個最大值", "the result with one maximum for all rows of a head",
-          (TOP, f"{TOP}.amax(0, keepdim=True).expand_as(lse[0])")),
+          (TOP, f"{TOP}.amax(0, keepdim=True).expand_as(lse[0])"), NOT_AT_LEAST_ONE),
     wrong("one-maximum-per-row", "同一列的各頭共用一個最大值", "the result with one maximum for all heads of a row",
-          (TOP, f"{TOP}.amax(1, keepdim=True).expand_as(lse[0])")),
+          (TOP, f"{TOP}.amax(1, keepdim=True).expand_as(lse[0])"), NOT_AT_LEAST_ONE),
     wrong("inf-counts", "0 乘以無限大", "0 times infinity", ("out.masked_fill(lse[..., None] == -torch.inf, 0)", "torch.where(out.isnan(), 0, out)")),
     wrong("checks-the-splits-only", "只檢查段數與維數", "the result when only the numbers of splits and dimensions are checked",
           ("lse.shape != out.shape[:-1]", "lse.dim() != out.dim() - 1 or len(lse) != len(out)")),

@@ -10,6 +10,8 @@ MUTANTS = [
            (("if config.get(name) is None:", "if name not in config:"),)),
     Mutant("does-not-name-the-field", {"zh-TW": "錯誤訊息沒寫出欄位名稱的結果", "en": "the result whose error names no field"},
            (('f"{name} is absent: not a model with MLA"', '"not a model with MLA"'),)),
+    Mutant("names-every-field", {"zh-TW": "錯誤訊息每次都列出三個欄位的結果", "en": "the result whose error lists all three fields every time"},
+           (('f"{name} is absent: not a model with MLA"', '"needs num_hidden_layers, kv_lora_rank, qk_rope_head_dim"'),)),
     Mutant("factor-2", {"zh-TW": "多乘了 K 與 V 的 2 的結果", "en": "the result with the factor 2 for K and V"},
            ((RETURN, "2 * " + RETURN),)),
     Mutant("no-rope-part", {"zh-TW": "漏掉旋轉那一段的結果", "en": "the result without the rotary part"},

@@ -75,7 +75,7 @@ MUTANTS = [
     wrong("fewer-query-heads", "查詢頭比 KV 頭少時沒有檢查", "the result when fewer query heads than KV heads are not refused",
           ("n_heads % n_kv_heads", "n_heads > n_kv_heads and n_heads % n_kv_heads"),
           ("    size = ", "    k, v, n_kv_heads = k[:, :n_heads], v[:, :n_heads], min(n_heads, n_kv_heads)\n    size = ")),
-    wrong("changes-lengths", "就地改動 lengths", "the result after changing lengths in place", ("    return ", "    lengths.sort(out=(lengths, lengths.clone()))\n    return ")),
+    wrong("changes-lengths", "就地改動 lengths", "the result after changing lengths in place", ("    return ", "    lengths.copy_(lengths.sort().values)\n    return ")),
     wrong("k-spread-out", "把 K 攤開", "the result with K spread out",
           ("    size = ", "    spread = k.repeat_interleave(n_heads // n_kv_heads, 1)\n    size = "),
           (SCORES, "(queries[b] @ spread[b, :: n_heads // n_kv_heads, keys].float().mT)")),

@@ -67,6 +67,10 @@ MUTANTS = [
     Mutant("matmul-in-torch", {"zh-TW": "用 torch 的矩陣乘法算的結果", "en": "what torch's matrix products give"},
            source=IN_TORCH.format(scores="(keys @ q[b, :, :, None].float())[..., 0]",
                                   mean="weights[:, None] @ values).squeeze(1")),
+    Mutant("torch-in-a-thread", {"zh-TW": "在另一個執行緒用 torch 算的結果", "en": "what torch computes in another thread"},
+           source="import threading\n\n\n" + IN_TORCH.replace("def triton_decode", "def in_torch").format(
+               scores="(keys * q[b, :, None].float()).sum(-1)", mean="(weights[..., None] * values).sum(1)")
+           + "\n\n" + LAUNCH + "    thread = threading.Thread(target=in_torch, args=(q, k, v, lengths, out))\n    thread.start()\n    thread.join()\n"),
     Mutant("sums-in-torch", {"zh-TW": "用 torch 相乘再加總的結果", "en": "what torch's products and sums give"},
            source=IN_TORCH.format(scores="(keys * q[b, :, None].float()).sum(-1)",
                                   mean="(weights[..., None] * values).sum(1)")),
