@@ -213,7 +213,7 @@ def dtypes(t):
         twin.step(4)
         twin.step(1)
     for q_len in (2, 1, 3):  # laid out token by token, as a projection leaves them
-        twin = some(t, 3)
+        twin = Twin(t, 2, t.integer(1, 3), t.integer(2, 3), t.choice(1, 3, 8), 3)
         for layer in range(twin.n_layers):
             k, v = twin.new(q_len)
             twin.held[layer] += zip(k.split(1, 2), v.split(1, 2), strict=True)

@@ -83,8 +83,8 @@ def does_not_fit(t):
 
 @prop(1, zh="結果是 int，數字很大時仍然精確，而且不跑迴圈", en="an int, exact for huge numbers, without a loop")
 def huge(t):
-    capacity = 10**15 + t.integer(1, 10**6)
-    for capacity, unit in ((capacity, "GiB"), (capacity * 10**9 + 2 * t.integer(0, 10**6) + 1, "B")):  # no float holds the second
+    many = 10**15 + t.integer(1, 10**6)
+    for capacity, unit in ((many, "GiB"), (many * 10**9 + 2 * t.integer(0, 10**6) + 1, "B")):  # no float holds the second
         case = 10**6 + 1, capacity, unit, 10**20 + 1, 4, 0, 93, 12_345
         got, _work = t.answer.counted(*case, lines=500)
         n_gpus, capacity, unit, n_params, bits, runtime, percent, used = case

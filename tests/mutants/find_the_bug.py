@@ -46,8 +46,7 @@ class FixedAttention(BuggyAttention):
       (KEYS, "self.keys = [torch.zeros(batch, n_kv_heads, 0, head_dim) for _ in range(n_layers)]"),
       (VALUES, "self.values = [torch.zeros(batch, n_kv_heads, 0, head_dim) for _ in range(n_layers)]"),
       ("        keys[:, :, here], values[:, :, here] = k, v\n",
-       "        keys, values = torch.cat([keys[:, :, : end - 1], k], 2), torch.cat([values[:, :, : end - 1], v], 2)\n"
-       "        self.keys[layer], self.values[layer] = keys, values\n")),
+       "        self.keys[layer] = keys = torch.cat([keys[:, :, : end - 1], k], 2)\n        self.values[layer] = values = torch.cat([values[:, :, : end - 1], v], 2)\n")),
     m("unwritten-slots", "沒寫過的格子也分走權重的結果", "the result of slots never written that take weight", (CUT, "\n")),
     m("without-itself", "新 token 看不到自己的結果", "the result of a token that does not see itself", (CUT, "keys, values = keys[:, :, : max(1, end - 1)], values[:, :, : max(1, end - 1)]\n")),
     m("repeat", "用 repeat 攤開 KV 頭的結果", "the result of repeat in place of repeat_interleave",
