@@ -115,7 +115,7 @@ def interrupted(x):
     raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("answer", [exits, interrupted, 5, None, lambda: 9, object], ids=str)
+@pytest.mark.parametrize("answer", [exits, interrupted, 5, None, lambda: 9, object], ids=["exits", "interrupted", "5", "None", "lambda", "object"])
 def test_it_never_raises(answer, lang):
     assert {"en": "a public check failed", "zh-TW": "公開檢查沒過"}[lang] in said(answer)
 
