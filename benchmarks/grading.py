@@ -23,9 +23,10 @@ import record
 from rich.console import Console
 from rich.table import Table
 
-from kvgrade.exercises import HOME, exercises, mutants, solutions
+from kvgrade.answers import mutants, solutions
+from kvgrade.exercises import HOME, exercises
+from kvgrade.isolation.sandbox import best_level
 from kvgrade.nbgrader import export
-from kvgrade.sandbox import best_level
 
 PEERS = Path(sys.executable).parent.parent / "peers" / Path(sys.executable).parent.name
 JOBS, SEED = 2, "benchmark"

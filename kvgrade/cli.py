@@ -9,7 +9,7 @@ from kvlib.launch import launch
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `kvgrade` with `argv` (default: the process's arguments) and return the exit code."""
-    return launch("kvgrade", "kvgrade.commands", argv)
+    return launch("kvgrade", "kvgrade.command.commands", argv)
 
 
 def run() -> None:

@@ -74,48 +74,11 @@ def exercise(id: str) -> Exercise:
 @functools.cache
 def hidden_tests(id: str) -> ModuleType:
     """The hidden test module of an exercise. Raises NoHiddenTests where this copy has none."""
-    return _module(HIDDEN, id)
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A wrong solution that must lose points. `says`: what its result is ("the result without 1/√d"), per language. `change`:
-    (old, new) pairs, each `old` occurring exactly once in the solution; or `source`: the whole wrong solution."""
-
-    name: str
-    says: Words
-    change: tuple[tuple[str, str], ...] = ()
-    source: str | None = None
-
-    def of(self, solution: str) -> str:
-        """The wrong solution's source. Raises ValueError when a change no longer applies."""
-        if self.source is not None:
-            return self.source
-        for old, new in self.change:
-            if solution.count(old) != 1:
-                raise ValueError(f"mutant {self.name}: {old!r} occurs {solution.count(old)} times in the solution; it must once")
-            solution = solution.replace(old, new)
-        return solution
-
-
-def mutants(id: str) -> tuple[Mutant, ...]:
-    """The wrong solutions of an exercise; none where this copy has no tests."""
-    return tuple(_module(MUTANTS, id).MUTANTS) if MUTANTS.is_dir() else ()
+    return load_module(HIDDEN, id)
 
 
 @functools.cache
-def solutions(sheet: str, lang: str = "en") -> dict[str, str]:
-    """Our own answers to a sheet, by exercise id, read from solutions/. Raises NoHiddenTests where this copy has none."""
-    from kvgrade.submission import read_submission
-
-    path = HOME / "solutions" / lang / f"{sheet}.ipynb"
-    if not path.is_file():
-        raise NoHiddenTests(T("這一份書裡沒有解答", "this copy of the book has no solutions"))
-    return {id: answer.source for id, answer in read_submission(path).answers.items()}
-
-
-@functools.cache
-def _module(folder: Path, id: str) -> ModuleType:
+def load_module(folder: Path, id: str) -> ModuleType:
     path = folder / f"{id.replace('-', '_')}.py"
     if not path.is_file():
         raise NoHiddenTests(

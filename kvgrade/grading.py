@@ -4,54 +4,17 @@ Invariant: nothing that the answer's process does changes anything but the outco
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 from kvgrade.exercises import Exercise
 from kvgrade.messages import raised
+from kvgrade.outcome import FAILED, NOT_ATTEMPTED, PARTIAL, PASSED, Message, Outcome, Result
 from kvgrade.session import AnswerRaised, Session, SessionLost
 from kvgrade.testing import Failed, Property, Trial, seed_of
 from kvgrade.variants import variants
 from kvlib.errors import SpecError
 
 PATIENCE = 2  # time-outs of one answer; what is left of its properties is then skipped
-NOT_ATTEMPTED, PASSED, PARTIAL, FAILED, MISSING = "not-attempted", "passed", "partial", "failed", "missing"
-
-
-@dataclass(frozen=True)
-class Message:
-    """One thing to tell the learner: an id of the catalogue and what to fill it with."""
-
-    id: str
-    fields: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of one property. `status`: "passed", "failed" or "skipped"."""
-
-    property: str
-    title: dict[str, str]
-    points: int  # earned
-    max: int
-    status: str
-    message: Message | None = None
-
-
-@dataclass(frozen=True)
-class Result:
-    """What became of one exercise."""
-
-    exercise: str
-    status: str
-    points: int
-    max: int
-    outcomes: tuple[Outcome, ...] = ()
-    message: Message | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 def grade(exercise: Exercise, props: tuple[Property, ...], open_session: Callable[[], Session], seed: str,

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kvgrade.exercises import Exercise, hidden_tests
-from kvgrade.grading import MISSING, NOT_ATTEMPTED, Result, grade
+from kvgrade.grading import grade
+from kvgrade.outcome import MISSING, NOT_ATTEMPTED, Result
 from kvgrade.session import Session
 from kvgrade.submission import Answer, Submission, is_starter
 from kvgrade.testing import Property, properties
@@ -19,7 +20,7 @@ def grade_submission(submission: Submission, exercises: Iterable[Exercise] | Map
                      seed: str, tests: Callable[[Exercise], tuple[Property, ...]] | None = None) -> list[Result]:
     """One result per exercise, in their order.
 
-    `opener`: a pool of `kvgrade.remote`, or a function of an exercise and a source that gives a session (`kvgrade.session.local`
+    `opener`: a pool of `kvgrade.isolation.remote`, or a function of an exercise and a source that gives a session (`kvgrade.session.local`
     for code of our own). `tests`: an exercise's properties; its hidden tests unless given. Raises NoHiddenTests.
     """  # fmt: skip
     wanted = exercises.values() if isinstance(exercises, Mapping) else exercises
@@ -41,6 +42,6 @@ def opener_of(pool: Any) -> Opener:
     """The function that opens sessions in a pool; a function of one's own as it is."""
     if not hasattr(pool, "level"):
         return pool
-    from kvgrade.remote import open_session
+    from kvgrade.isolation.remote import open_session
 
     return lambda exercise, source: open_session(exercise, source, pool.level, pool=pool)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from kvgrade.messages import plain, say
 
 if TYPE_CHECKING:
-    from kvgrade.grading import Message, Outcome
+    from kvgrade.outcome import Message, Outcome
 
 WITHOUT_TEXT = {"raised": "raised-type", "too-much-work": "too-much-work-type"}
 

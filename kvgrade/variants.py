@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 
-from kvgrade.exercises import Exercise, Mutant, NoHiddenTests, mutants, solutions
+from kvgrade.answers import Mutant, mutants, solutions
+from kvgrade.exercises import Exercise, NoHiddenTests
 from kvgrade.session import AnswerRaised, SessionLost, local
 from kvgrade.testing import TOLERANCE, Enough, Failed, Property, Trial, seed_of
 

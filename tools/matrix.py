@@ -17,8 +17,10 @@ if __name__ == "__main__":
 import torch
 
 from kvgrade import exercises as catalogue
-from kvgrade.exercises import hidden_tests, mutants
-from kvgrade.grading import NOT_ATTEMPTED, Result, grade
+from kvgrade.answers import mutants
+from kvgrade.exercises import hidden_tests
+from kvgrade.grading import grade
+from kvgrade.outcome import NOT_ATTEMPTED, Result
 from kvgrade.session import local
 from kvgrade.testing import properties
 from tools.book import ROOT

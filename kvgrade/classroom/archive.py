@@ -14,8 +14,8 @@ import zlib
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from kvgrade.cells import MAX_BYTES
-from kvgrade.grading import Message
+from kvgrade.outcome import Message
+from kvgrade.submission.cells import MAX_BYTES
 from kvlib.errors import SpecError
 
 WANTED = (".ipynb", ".py", ".yml")

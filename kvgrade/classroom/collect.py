@@ -15,7 +15,7 @@ import yaml
 from kvgrade.classroom.archive import File, Found, find
 from kvgrade.classroom.names import loose, same
 from kvgrade.exercises import exercises
-from kvgrade.grading import Message
+from kvgrade.outcome import Message
 
 _CANVAS = re.compile(r"(?P<name>[^_]+)_(?:LATE_)?(?P<id>\d+)_(?P<submission>\d+)_(?P<file>.+)")
 _MOODLE = re.compile(r"(?P<name>.+?)_(?P<id>\d+)_assignsubmission_[a-z]+_?(?P<file>.*)")

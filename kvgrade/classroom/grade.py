@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,33 +18,18 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from kvgrade import exercises as catalogue
+from kvgrade.answers import mutants
 from kvgrade.classroom import results
 from kvgrade.classroom.collect import collect
 from kvgrade.classroom.names import file_name, visible
 from kvgrade.classroom.papers import Paper, read_paper
-from kvgrade.classroom.results import Record
-from kvgrade.exercises import Exercise, hidden_tests, mutants
-from kvgrade.grading import FAILED, Message, Result
+from kvgrade.classroom.results import ClassReport, Record
+from kvgrade.exercises import Exercise, hidden_tests
 from kvgrade.marking import grade_answer
+from kvgrade.outcome import FAILED, Message, Result
 from kvgrade.testing import Property, properties
 from kvlib.errors import SpecError
 from kvlib.i18n import T, language
-
-
-@dataclass(frozen=True)
-class ClassReport:
-    """What a run did. `records`: by key. `graded`: how many were graded now. `unmatched`: lines about LMS sheets."""
-
-    records: dict[str, Record]
-    graded: int
-    problems: tuple[Message, ...]
-    out: Path
-    level: str
-    unmatched: tuple[str, ...] = ()
-    similar: int = 0
-    errors: int = 0  # exercises at which the grader itself failed
-    seed_file: Path = Path()
-    sheets: tuple[str, ...] = field(default=())
 
 
 def grade_class(submissions: Path, out: Path, *, jobs: int | None = None, seed_file: Path | None = None,

@@ -14,8 +14,8 @@ from kvgrade.classroom.names import loose, visible
 from kvgrade.classroom.results import Record
 from kvgrade.classroom.sheetfile import SheetFile
 from kvgrade.exercises import Exercise
-from kvgrade.grading import Outcome, Result
 from kvgrade.messages import say
+from kvgrade.outcome import Outcome, Result
 from kvgrade.told import sentence
 from kvlib.errors import SpecError
 from kvlib.i18n import T

@@ -15,8 +15,8 @@ from kvgrade.classroom.names import file_name, visible
 from kvgrade.classroom.results import Record
 from kvgrade.classroom.similarity import Pair
 from kvgrade.exercises import Exercise
-from kvgrade.grading import Message
 from kvgrade.messages import say
+from kvgrade.outcome import Message
 from kvgrade.told import sentence, tell
 
 WORDS = {

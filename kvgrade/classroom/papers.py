@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kvgrade.cells import unreadable
 from kvgrade.classroom.archive import File
 from kvgrade.classroom.collect import Student
 from kvgrade.classroom.names import digest
 from kvgrade.exercises import Exercise
-from kvgrade.grading import Message
 from kvgrade.messages import say
+from kvgrade.outcome import Message
 from kvgrade.submission import Answer, Submission, Unreadable, read_submission
+from kvgrade.submission.cells import unreadable
 from kvlib.i18n import LANGUAGES
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kvgrade import sandbox
 from kvgrade.exercises import Exercise
+from kvgrade.isolation import sandbox
+from kvgrade.isolation.remote import Pool, open_session
 from kvgrade.marking import Opener
-from kvgrade.remote import Pool, open_session
 from kvgrade.session import Session
 
 

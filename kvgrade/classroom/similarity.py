@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from kvgrade.answers import solutions
 from kvgrade.classroom.marks import table
 from kvgrade.classroom.names import spreadsheet, visible
 from kvgrade.classroom.papers import Paper
-from kvgrade.definitions import TOO_MUCH
-from kvgrade.exercises import Exercise, NoHiddenTests, solutions
+from kvgrade.exercises import Exercise, NoHiddenTests
 from kvgrade.submission import is_starter
+from kvgrade.submission.definitions import TOO_MUCH
 
 K = 12  # symbols in a run
 MIN_RUNS = 100  # an answer with fewer runs of its own is too short to tell

@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from kvgrade.classroom import lms, marks, pages, similarity
-from kvgrade.classroom.grade import ClassReport
 from kvgrade.classroom.names import file_name, write
 from kvgrade.classroom.papers import Paper
+from kvgrade.classroom.results import ClassReport
 from kvgrade.exercises import Exercise
-from kvgrade.grading import Message
+from kvgrade.outcome import Message
 
 
 def everything(report: ClassReport, exercises: list[Exercise], papers: list[Paper], lang: str, canvas: Path | None,

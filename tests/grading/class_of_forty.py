@@ -25,7 +25,8 @@ WRONG = "def {entry}(*a, **k):\n    return None\n"
 
 def make(folder: Path) -> dict[str, tuple[int | None, int | None]]:
     """Write the submissions; the points of both exercises by learner. None: a wrong solution of ours, which loses some."""
-    from kvgrade.exercises import exercises, mutants, solutions
+    from kvgrade.answers import mutants, solutions
+    from kvgrade.exercises import exercises
 
     entry = {id: exercises()[id].entry for id in (FIRST, SECOND)}
     full = {id: exercises()[id].points for id in (FIRST, SECOND)}
@@ -88,7 +89,7 @@ def _cell(source: str, id: str | None) -> dict[str, Any]:
 def grade(submissions: Path, out: Path) -> Any:
     """Grade at level 1 with short limits, two at once."""
     from kvgrade.classroom import grade_class
-    from kvgrade.remote import Limits, Pool
+    from kvgrade.isolation.remote import Limits, Pool
 
     seed = out.parent / "seed.txt"
     seed.write_text(SEED, encoding="utf-8")

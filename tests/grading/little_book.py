@@ -5,8 +5,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from kvgrade import checking
+from kvgrade import answers as wrong
 from kvgrade import exercises as catalogue
+from kvgrade.command import checking
 from kvgrade.session import local
 from kvlib import i18n
 
@@ -39,7 +40,7 @@ def doubled(t):
     t.equal(t.answer({SECRET_ANSWER // 2}), {SECRET_ANSWER})
 """,
 }
-MUTANTS = 'from kvgrade.exercises import Mutant\nMUTANTS = [Mutant("sum", {"zh-TW": "總和", "en": "the sum"}, ((" / len(x)", ""),))]'
+MUTANTS = 'from kvgrade.answers import Mutant\nMUTANTS = [Mutant("sum", {"zh-TW": "總和", "en": "the sum"}, ((" / len(x)", ""),))]'
 NO_MUTANTS = "MUTANTS = []"
 
 
@@ -67,7 +68,7 @@ def notebook(answers: dict[str, str]) -> str:
 
 
 def _forget() -> None:
-    for cached in (catalogue.exercises, catalogue.hidden_tests, catalogue.solutions, catalogue._module):
+    for cached in (catalogue.exercises, catalogue.hidden_tests, catalogue.load_module, wrong.solutions):
         cached.cache_clear()
 
 

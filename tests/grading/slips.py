@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from kvgrade.exercises import exercise, solutions
+from kvgrade.answers import solutions
+from kvgrade.exercises import exercise
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import pytest
 from little_book import ANSWERS, RIGHT, SECRET_ANSWER, SECRET_INPUT, STARTER, SUM, manifest, notebook
 from rich.cells import cell_len
 
-from kvgrade import report
 from kvgrade.cli import main
+from kvgrade.command import report
 from kvgrade.exercises import exercises
 from kvlib import i18n
 
@@ -202,7 +202,7 @@ def test_a_missing_name_is_said_in_the_readers_language(paper, capsys, lang, wor
 
 
 def test_what_was_said_earlier_is_pointed_to():
-    from kvgrade.grading import Message, Outcome
+    from kvgrade.outcome import Message, Outcome
     from kvgrade.told import tell
 
     a, b = Message("raised", {"type": "A", "text": "a", "trace": "there"}), Message("nan")

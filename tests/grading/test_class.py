@@ -97,7 +97,7 @@ def test_a_killed_run_resumes_to_the_same_bytes_and_a_third_does_nothing(forty):
 def test_all_that_grading_imports_decides_whether_a_result_still_holds():
     from kvgrade.classroom.results import APART, graders
 
-    code = ("import sys, kvgrade.marking, kvgrade.remote, kvgrade.classroom.grade, kvgrade.classroom.pools; "
+    code = ("import sys, kvgrade.marking, kvgrade.isolation.remote, kvgrade.classroom.grade, kvgrade.classroom.pools; "
             "print(*(m.__file__ for n, m in sys.modules.items() if n.split('.')[0] == 'kvgrade'), sep='\\n')")  # fmt: skip
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     imported = {Path(line).resolve() for line in done.stdout.splitlines()}

@@ -368,8 +368,8 @@ def test_the_text_of_an_exception_which_may_hold_inputs_is_not_handed_out(graded
 
 
 def test_a_run_names_the_level_and_the_sandbox(tmp_path, capsys):
-    from kvgrade import report
-    from kvgrade.classroom.grade import ClassReport
+    from kvgrade.classroom.results import ClassReport
+    from kvgrade.command import report
 
     for lang, word in (("en", "level 2"), ("zh-TW", "第 2 級")):
         i18n.set_language(lang)
@@ -502,9 +502,9 @@ def test_what_is_read_beside_it_is_graded(graded, tmp_path):
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
 def test_a_run_ends_with_what_was_unreadable_where_to_look_and_that_the_seed_is_secret(tmp_path, monkeypatch, capsys, lang):
     from kvgrade import classroom
-    from kvgrade.classroom.grade import ClassReport
+    from kvgrade.classroom.results import ClassReport
     from kvgrade.cli import main
-    from kvgrade.grading import Message
+    from kvgrade.outcome import Message
 
     problem = Message("class-unread", {"name": "bob", "files": "hw.ipynb"})
     monkeypatch.setattr(classroom, "grade_class", lambda _, out, **more: ClassReport(
@@ -716,8 +716,8 @@ def test_short_answers_and_what_everyone_writes_are_not_listed(tmp_path):
 
 @pytest.mark.parametrize("n", [1, 2])
 def test_one_is_singular(tmp_path, capsys, n):
-    from kvgrade import report
-    from kvgrade.classroom.grade import ClassReport
+    from kvgrade.classroom.results import ClassReport
+    from kvgrade.command import report
 
     i18n.set_language("en")
     report.show_class(report.console(), ClassReport(dict.fromkeys(range(n)), n, (), tmp_path, "", similar=n, errors=n))
@@ -729,7 +729,7 @@ def test_one_is_singular(tmp_path, capsys, n):
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
 def test_the_marks_and_the_seed_stand_last_by_themselves(tmp_path, monkeypatch, capsys, lang):
     from kvgrade import classroom
-    from kvgrade.classroom.grade import ClassReport
+    from kvgrade.classroom.results import ClassReport
     from kvgrade.cli import main
 
     monkeypatch.setattr(classroom, "grade_class", lambda _, out, **more: ClassReport({}, 0, (), out, "2 namespaces", seed_file=Path("r.seed")))

@@ -13,11 +13,12 @@ import sys
 import pytest
 from little_book import RIGHT, SUM
 
-from kvgrade import drill, progress, report
+from kvgrade import drill, progress
 from kvgrade.cli import main
-from kvgrade.drill_checks import Checker
+from kvgrade.command import report
+from kvgrade.drill.checks import Checker
+from kvgrade.drill.papers import as_python, write_paper
 from kvgrade.exercises import exercise, exercises
-from kvgrade.papers import as_python, write_paper
 from kvgrade.submission import is_starter, read_submission
 from kvlib import i18n
 

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from kvgrade import variants
-from kvgrade.exercises import Exercise, Mutant
+from kvgrade.answers import Mutant
+from kvgrade.exercises import Exercise
 from kvgrade.grading import grade
 from kvgrade.messages import say
 from kvgrade.session import SessionLost, local

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from kvgrade.exercises import exercises, solutions
+from kvgrade.answers import solutions
+from kvgrade.exercises import exercises
 from kvgrade.nbgrader import BEGIN, END, export, passes, points, with_solution
 from kvgrade.submission import is_starter
 from kvlib.errors import SpecError

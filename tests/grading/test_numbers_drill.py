@@ -6,12 +6,12 @@ import random
 
 import pytest
 
-from kvgrade import estimates, progress
+from kvgrade import progress
 from kvgrade.cli import main
-from kvgrade.numbers import RIGHT, SLIP, WRONG
-from kvgrade.numbers_drill import numbers_drill
-from kvgrade.quantity import BYTES, COUNT, MILLISECONDS, read_quantity
-from kvgrade.report import console
+from kvgrade.command.report import console
+from kvgrade.numbers import RIGHT, SLIP, WRONG, estimates
+from kvgrade.numbers.drill import numbers_drill
+from kvgrade.numbers.quantity import BYTES, COUNT, MILLISECONDS, read_quantity
 from kvlib import i18n
 from kvlib.errors import SpecError
 from kvlib.units import GB, GiB, KiB, MiB

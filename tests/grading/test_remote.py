@@ -10,10 +10,10 @@ from functools import partial
 import pytest
 import torch
 
-from kvgrade import sandbox
 from kvgrade.exercises import Exercise
 from kvgrade.grading import grade
-from kvgrade.remote import Limits, Pool, open_session
+from kvgrade.isolation import sandbox
+from kvgrade.isolation.remote import Limits, Pool, open_session
 from kvgrade.session import AnswerRaised, SessionLost, local
 from kvgrade.testing import prop, properties
 from kvgrade.worker import filters
@@ -238,7 +238,7 @@ def test_when_the_grader_is_killed_everything_else_ends():
     code = f"""
 import sys, time
 sys.path[:0] = {[p for p in sys.path if p]!r}
-from kvgrade.remote import Pool
+from kvgrade.isolation.remote import Pool
 from test_remote import SOURCE, exercise
 pool = Pool(1, 1).__enter__()
 session = pool.open(exercise(), SOURCE)
@@ -349,7 +349,7 @@ def test_an_answer_has_no_network_and_no_say_over_other_processes(pool):
 
 @linux_only
 def test_without_landlock_the_grader_closes_its_own_memory():
-    code = ("from kvgrade.remote import Pool; from kvgrade.worker.linux import libc\n"
+    code = ("from kvgrade.isolation.remote import Pool; from kvgrade.worker.linux import libc\n"
             "with Pool(1, 1, landlock=False): print(libc.prctl(3, 0, 0, 0, 0))")
     done = subprocess.run([sys.executable, "-c", code], cwd=sandbox.WORKER.parents[1], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "0"

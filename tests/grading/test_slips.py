@@ -4,7 +4,8 @@ import pytest
 from slips import SLIPS
 
 from kvgrade.exercises import exercise, hidden_tests
-from kvgrade.grading import FAILED, NOT_ATTEMPTED, PARTIAL, grade
+from kvgrade.grading import grade
+from kvgrade.outcome import FAILED, NOT_ATTEMPTED, PARTIAL
 from kvgrade.session import local
 from kvgrade.testing import properties
 

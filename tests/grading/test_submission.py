@@ -9,9 +9,9 @@ import pytest
 import toy_sheet as toy
 from toy_sheet import EXERCISES, RIGHT, answer, check, code, write
 
-from kvgrade.cells import MAX_BYTES, MAX_CELLS
 from kvgrade.messages import MESSAGES
 from kvgrade.submission import Submission, Unreadable, is_starter, read_submission
+from kvgrade.submission.cells import MAX_BYTES, MAX_CELLS
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import random
 import pytest
 from rich.cells import cell_len
 
-from kvgrade.wrap import wrap, wrap_markdown
+from kvgrade.command.wrap import wrap, wrap_markdown
 
 ALPHABET = "記憶體快取，。（）「」abc def  .,;:()√×1234567890 -_`"
 

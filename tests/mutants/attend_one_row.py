@@ -1,6 +1,6 @@
 """Wrong solutions of `attend-one-row`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 SCALED = "scores / math.sqrt(q.shape[-1])"
 SOFTMAX = "torch.softmax(scores / math.sqrt(q.shape[-1]), dim=-1)"

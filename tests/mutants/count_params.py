@@ -1,6 +1,6 @@
 """Wrong solutions of `count-params`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 ATTENTION = "2 * h * n_heads * d + 2 * h * n_kv_heads * d"
 RETURN = 'embedding + config["num_hidden_layers"] * one_layer + h + head'

@@ -1,6 +1,6 @@
 """Wrong solutions of `decode-step`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 SOFTMAX = "p = (q @ keys.mT / D**0.5).softmax(-1)"
 GROUP = "q = q.reshape(B, keys.shape[1], -1, D)  # group query heads by KV head\n"

@@ -1,6 +1,6 @@
 """Wrong solutions of `engine-log`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 TOKENS = 'r"GPU KV cache size: ([\\d,]+) tokens"'
 BLOCKS = 'r"# GPU blocks: ([\\d,]+)"'

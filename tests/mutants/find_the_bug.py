@@ -1,6 +1,6 @@
 """Wrong solutions of `find-the-bug`: each bug left alone in the corrected class, and all of them together."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 KEYS = "self.keys = [torch.zeros(shape) for _ in range(n_layers)]  # 1: one each"
 VALUES = "self.values = [torch.zeros(shape) for _ in range(n_layers)]"

@@ -1,6 +1,6 @@
 """Wrong solutions of `gqa-attention`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 SCORES = "scores = q @ k.mT / D**0.5  # (B, Hkv, G·Q, T)"
 GROUP = "q = q.reshape(B, Hkv, -1, D)  # a group's G·Q queries, of one KV head"

@@ -1,6 +1,6 @@
 """Wrong solutions of `history-mask`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 RULE = "return (j <= start + i) & (j < length)"
 

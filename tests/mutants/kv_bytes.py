@@ -1,6 +1,6 @@
 """Wrong solutions of `kv-bytes`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 VALUES = "2 * n_layers * n_tokens * n_kv_heads * head_dim * batch"
 RETURN = "values * BITS[dtype] // 8"

@@ -1,6 +1,6 @@
 """Wrong solutions of `kv-bytes-from-config`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 HEADS = 'config.get("num_key_value_heads") or n_heads'
 WIDTH = 'config.get("head_dim") or exact(config["hidden_size"], n_heads)'

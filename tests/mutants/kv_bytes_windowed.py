@@ -1,6 +1,6 @@
 """Wrong solutions of `kv-bytes-windowed`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 WINDOW = "n_tokens if sliding_window is None else sliding_window"
 MIN = "min(n_tokens, window)"

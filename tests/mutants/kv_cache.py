@@ -1,6 +1,6 @@
 """Wrong solutions of `kv-cache`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 WRITE_K, WRITE_V = "self.k[layer, :, :, self.length : end] = k", "self.v[layer, :, :, self.length : end] = v"
 RETURN = "return self.k[layer, :, :, :end], self.v[layer, :, :, :end]"

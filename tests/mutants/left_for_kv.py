@@ -1,6 +1,6 @@
 """Wrong solutions of `left-for-kv`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 USABLE = "n_gpus * (capacity * UNITS[unit] * utilization_percent // 100)"
 WEIGHTS = "-(-n_params * weight_bits // 8)"

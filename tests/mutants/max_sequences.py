@@ -1,6 +1,6 @@
 """Wrong solutions of `max-sequences`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 HEADS = "max(1, n_kv_heads // tp)"
 ONE = "2 * n_layers * heads * head_dim * bytes_per_value"

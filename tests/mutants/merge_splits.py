@@ -1,6 +1,6 @@
 """Wrong solutions of `merge-splits`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 
 def wrong(name, zh, en, *change):

@@ -1,6 +1,6 @@
 """Wrong solutions of `mla-bytes`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 RETURN = "n_layers * n_tokens * (latent + rope) * bytes_per_value * batch"
 HEADS = 'config.get("num_attention_heads", 1)'

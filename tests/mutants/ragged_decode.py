@@ -1,6 +1,6 @@
 """Wrong solutions of `ragged-decode`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 FULL = '    if (active & (lengths == capacity)).any():\n        raise ValueError("an active row is full")\n'
 TURN_Q = "q = apply_rope(q, lengths[:, None], theta)  # each row at its own position\n"

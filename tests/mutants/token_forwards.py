@@ -1,6 +1,6 @@
 """Wrong solutions of `token-forwards`."""
 
-from kvgrade.exercises import Mutant
+from kvgrade.answers import Mutant
 
 WITHOUT = "n * P + n * (n - 1) // 2"
 WITH = "P + n - 1 if n else 0"

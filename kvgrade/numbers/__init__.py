@@ -7,7 +7,7 @@ tolerance of a known slip. The questions themselves are in `estimates`.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kvgrade.quantity import BYTES, Quantity, read_quantity
+from kvgrade.numbers.quantity import BYTES, Quantity, read_quantity
 from kvlib.i18n import T
 from kvlib.units import UNITS
 

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kvgrade import checking, progress
+from kvgrade import progress
+from kvgrade.command import checking
 from kvgrade.exercises import Exercise, hidden_tests
-from kvgrade.grading import Result
 from kvgrade.marking import grade_submission, opener_of
 from kvgrade.messages import raised, say
+from kvgrade.outcome import Result
 from kvgrade.public import PUBLIC, Shown, failed_line
 from kvgrade.session import AnswerRaised, SessionLost
 from kvgrade.submission import is_starter, read_submission

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from kvgrade import report
-from kvgrade.options import EXAMPLE, Lang, Language, Level
+from kvgrade.command import report
+from kvgrade.command.options import EXAMPLE, Lang, Language, Level
 from kvlib.i18n import T, language
 
 Out = Annotated[Path, typer.Option("--out", help=T("寫到哪裡", "Where to write"))]

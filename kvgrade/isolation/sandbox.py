@@ -22,7 +22,7 @@ from kvlib.errors import SpecError
 
 KINDS = ("bubblewrap", "namespaces", "container", "none")
 VARIABLE = "KVGRADE_SANDBOX"  # one of KINDS, to choose by hand
-WORKER = Path(__file__).resolve().parent / "worker"
+WORKER = Path(__file__).resolve().parent.parent / "worker"
 INSIDE = "/kvgrade-worker"  # where the worker folder lies behind a wall
 OURS = ("kvlib", "kvgrade", "__editable__.kvlib", "__editable___kvlib")
 SCRATCH = 512 << 20  # bytes of /tmp behind a wall

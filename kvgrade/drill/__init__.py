@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from kvgrade import progress, report
+from kvgrade import progress
+from kvgrade.command import report
+from kvgrade.drill.papers import write_paper
+from kvgrade.drill.terminal import Terminal, open_terminal
 from kvgrade.exercises import Exercise, NoHiddenTests, exercise, hidden_tests
-from kvgrade.papers import write_paper
 from kvgrade.progress import Progress
-from kvgrade.terminal import Terminal, open_terminal
 from kvlib.errors import SpecError
 from kvlib.i18n import T, language
 
 if TYPE_CHECKING:
-    from kvgrade.drill_checks import Checker
+    from kvgrade.drill.checks import Checker
 
 COMMANDS = {
     "show": ("show", "題目"),
@@ -217,7 +218,7 @@ def drill_exercise(id: str, *, minutes: float | None, notebook: bool, folder: Pa
     except NoHiddenTests as error:
         report.say_lines(out, str(error), style="yellow")
     report.say_lines(out, help_text())
-    from kvgrade.drill_checks import Checker
+    from kvgrade.drill.checks import Checker
 
     clock = Clock(minutes)
     with contextlib.closing(Checker(seed or secrets.token_hex(4), level)) as checker:

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from kvgrade.command.wrap import wrap_markdown
 from kvgrade.exercises import Exercise
-from kvgrade.wrap import wrap_markdown
 from kvlib.errors import SpecError
 from kvlib.i18n import T, language
 

@@ -16,11 +16,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
 
-from kvgrade import sandbox
 from kvgrade.exercises import Exercise
-from kvgrade.servers import START, Direct, Server
+from kvgrade.isolation import sandbox
+from kvgrade.isolation.servers import START, Direct, Server
+from kvgrade.isolation.transport import Limits, Remote, printable
 from kvgrade.session import Session
-from kvgrade.transport import Limits, Remote, printable
 from kvgrade.worker import filters, frames, linux, processes
 from kvgrade.worker.host import GIVEN
 from kvlib.errors import SpecError

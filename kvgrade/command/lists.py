@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kvgrade.command.report import duration, say_lines, without_dollars
 from kvgrade.exercises import exercises
 from kvgrade.progress import Attempt, Progress
-from kvgrade.report import duration, say_lines, without_dollars
 from kvlib.i18n import T, language
 
 

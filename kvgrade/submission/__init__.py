@@ -15,12 +15,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvgrade import exercises as catalogue
-from kvgrade.cells import Cell, Unreadable, read_cells
-from kvgrade.definitions import MAX_STATEMENTS, TOO_MUCH, Definitions, Statement, count_statements, statements
 from kvgrade.exercises import Exercise
-from kvgrade.grading import Message
-from kvgrade.magics import cell_magic, without_magics
-from kvgrade.needs import Needed, with_needs
+from kvgrade.outcome import Message
+from kvgrade.submission.cells import Cell, Unreadable, read_cells
+from kvgrade.submission.definitions import (
+    MAX_STATEMENTS,
+    TOO_MUCH,
+    Definitions,
+    Statement,
+    count_statements,
+    statements,
+)
+from kvgrade.submission.magics import cell_magic, without_magics
+from kvgrade.submission.needs import Needed, with_needs
 
 __all__ = ["Answer", "Submission", "Unreadable", "is_starter", "read_submission"]
 

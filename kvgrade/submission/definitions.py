@@ -7,8 +7,8 @@ import ast
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kvgrade.cells import Cell
-from kvgrade.effects import Effects, effects
+from kvgrade.submission.cells import Cell
+from kvgrade.submission.effects import Effects, effects
 
 OURS = ("kvgrade", "kvlib")  # an answer's process has neither; a line beside the answer that looks with them is dropped
 MAX_STATEMENTS = 10_000  # of a file

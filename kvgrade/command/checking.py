@@ -12,13 +12,13 @@ from typing import Any
 
 from kvgrade import exercises as catalogue
 from kvgrade import progress
-from kvgrade.cells import read_cells
+from kvgrade.command.report import Checked
 from kvgrade.exercises import Exercise, exercise, exercises, hidden_tests
-from kvgrade.grading import MISSING, NOT_ATTEMPTED, Result
+from kvgrade.isolation.sandbox import best_level, choose
 from kvgrade.marking import grade_submission
-from kvgrade.report import Checked
-from kvgrade.sandbox import best_level, choose
+from kvgrade.outcome import MISSING, NOT_ATTEMPTED, Result
 from kvgrade.submission import Submission, is_starter, read_submission
+from kvgrade.submission.cells import read_cells
 from kvlib.errors import SpecError
 from kvlib.i18n import LANGUAGES, T, language
 
@@ -28,7 +28,7 @@ EXAMPLE = "kv-bytes"
 @contextlib.contextmanager
 def pool_of(level: int | None) -> Iterator[tuple[Any, int, str]]:
     """A pool of one process at the level asked for (None: the best of this machine), with the level and its sandbox."""
-    from kvgrade.remote import Pool
+    from kvgrade.isolation.remote import Pool
 
     level, sandbox = best_level() if level is None else (level, choose(level))
     with Pool(level, 1) as pool:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from kvgrade.grading import Message
 from kvgrade.messages import say
+from kvgrade.outcome import Message
 from kvlib.errors import SpecError
 from kvlib.i18n import LANGUAGES
 

@@ -11,8 +11,8 @@ import builtins
 import sys
 from dataclasses import dataclass
 
-from kvgrade.cells import Cell
-from kvgrade.definitions import MAX_STEPS, Definitions, Place, Statement, statements
+from kvgrade.submission.cells import Cell
+from kvgrade.submission.definitions import MAX_STEPS, Definitions, Place, Statement, statements
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from kvgrade import progress, report
-from kvgrade.estimates import questions
+from kvgrade import progress
+from kvgrade.command import report
+from kvgrade.drill.terminal import Terminal, open_terminal
 from kvgrade.numbers import RIGHT, SLIP, Question
+from kvgrade.numbers.estimates import questions
+from kvgrade.numbers.quantity import BYTES, MILLISECONDS
 from kvgrade.progress import Progress, Round
-from kvgrade.quantity import BYTES, MILLISECONDS
-from kvgrade.terminal import Terminal, open_terminal
 from kvlib.errors import SpecError
 from kvlib.i18n import T
 from kvlib.units import format_bytes

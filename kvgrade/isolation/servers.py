@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kvgrade import sandbox
+from kvgrade.isolation import sandbox
 from kvgrade.worker import processes
 from kvgrade.worker.limits import ENVIRONMENT
 from kvlib.errors import SpecError

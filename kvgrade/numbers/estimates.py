@@ -7,8 +7,16 @@ import random
 from collections.abc import Callable
 
 from kvgrade.numbers import Question
-from kvgrade.quantity import BYTES, COUNT, MILLISECONDS
-from kvgrade.serving import Serving, alike, heads_text, model_text, product_text, uniform_presets, with_query_heads
+from kvgrade.numbers.quantity import BYTES, COUNT, MILLISECONDS
+from kvgrade.numbers.serving import (
+    Serving,
+    alike,
+    heads_text,
+    model_text,
+    product_text,
+    uniform_presets,
+    with_query_heads,
+)
 from kvlib.errors import SpecError
 from kvlib.hardware import GPUS
 from kvlib.i18n import T

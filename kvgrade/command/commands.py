@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kvgrade import report, teaching
-from kvgrade.options import EXAMPLE, Json, Language, Level, Seed
+from kvgrade.command import report, teaching
+from kvgrade.command.options import EXAMPLE, Json, Language, Level, Seed
 from kvlib.errors import SpecError
 from kvlib.i18n import T
 
 if TYPE_CHECKING:
     from kvgrade.exercises import Exercise
-    from kvgrade.grading import Result
+    from kvgrade.outcome import Result
     from kvgrade.progress import Progress
 
 LEARNER = (T("自學：", "To learn: "), "kvgrade check reading/exercises/{lang}/02-the-formula.ipynb")
@@ -70,7 +70,7 @@ def check(
     level: Level = None,
     lang: Language = None,
 ) -> int:  # fmt: skip
-    from kvgrade import checking
+    from kvgrade.command import checking
 
     out = report.console()
 
@@ -98,7 +98,8 @@ def check(
 @app.command("exercises", help=T("列出各題：代號、標題、配分、時間、難度、你的最佳成績。",
                                  "List the exercises: id, title, points, minutes, difficulty, your best."))  # fmt: skip
 def list_exercises(as_json: Json = False, lang: Language = None) -> int:
-    from kvgrade import lists, progress
+    from kvgrade import progress
+    from kvgrade.command import lists
 
     done = progress.load()
     rows = lists.exercise_rows(done)
@@ -113,7 +114,8 @@ def list_exercises(as_json: Json = False, lang: Language = None) -> int:
 @app.command(help=T("你的進度：每一題的最佳成績、次數、最短時間，以及估算題的成績。",
                     "Your progress: best points, attempts and best time of each exercise, and the numbers drill."))  # fmt: skip
 def status(as_json: Json = False, lang: Language = None) -> int:
-    from kvgrade import lists, progress
+    from kvgrade import progress
+    from kvgrade.command import lists
 
     done = progress.load()
     if as_json:
@@ -147,7 +149,7 @@ def drill(
     if numbers == bool(id):
         raise SpecError(T("請給一個題目代號，或用 --numbers，二者擇一", "give either an exercise's id or --numbers"))
     if numbers:
-        from kvgrade.numbers_drill import numbers_drill
+        from kvgrade.numbers.drill import numbers_drill
 
         score, done = numbers_drill(questions, seed, report.console())
         _show_notes(done)

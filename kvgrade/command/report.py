@@ -14,15 +14,15 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from kvgrade.command.wrap import wrap
 from kvgrade.exercises import Exercise
 from kvgrade.messages import plain, say
 from kvgrade.told import Told, frames, sentence, tell
-from kvgrade.wrap import wrap
 from kvlib.i18n import T, language
 
 if TYPE_CHECKING:  # grading needs torch; what only shows does not
     from kvgrade.classroom import ClassReport
-    from kvgrade.grading import Message, Result
+    from kvgrade.outcome import Message, Result
 
 WIDTH = 79
 FORMAT = 1
@@ -38,7 +38,7 @@ class Checked:
     file: str
     sheet: str | None
     level: int
-    sandbox: str  # what stands between the answer and this machine: a key of kvgrade.sandbox.KINDS
+    sandbox: str  # what stands between the answer and this machine: a key of kvgrade.isolation.sandbox.KINDS
     seed: str
     problems: Sequence["Message"]
     results: Sequence[tuple[Exercise, "Result"]]
@@ -124,7 +124,7 @@ def console() -> Console:
 
 def show_level(out: Console, level: int, sandbox: str, seed: str | None = None) -> None:
     """What comes last: the level in force, by what means, what it does not stop; the seed whole on its line, to be copied."""
-    from kvgrade.sandbox import describe
+    from kvgrade.isolation.sandbox import describe
 
     out.print()
     say_lines(out, describe(level, sandbox)[language()], style="dim")
@@ -170,7 +170,7 @@ def show_hint(out: Console, n: int, of: int, hint: str) -> None:
 
 def show_markdown(out: Console, text: str, indent: int = 0) -> None:
     """Markdown as it was written, wrapped: formulas and code must survive; inline formulas lose their dollar signs."""
-    from kvgrade.wrap import wrap_markdown
+    from kvgrade.command.wrap import wrap_markdown
 
     for line in wrap_markdown(without_dollars(plain(text)), WIDTH - indent):
         out.print(" " * indent + line)
