@@ -57,6 +57,7 @@ def sheets_once(built_once: Book, tmp_path_factory: pytest.TempPathFactory) -> P
     root = tmp_path_factory.mktemp("sheets")
     shutil.copytree(built_once.root, root, dirs_exist_ok=True)
     (root / "exercises" / "src").mkdir(parents=True)
+    (root / "tests" / "hidden").mkdir(parents=True)  # as in a checkout: what a bundle says is tested with bundles
     shutil.copy(TOY_SHEET, root / "exercises" / "src")
     built_away = shutil.ignore_patterns("__pycache__", "sheets")
     shutil.copytree(book.ROOT / "kvgrade", root / "kvgrade", ignore=built_away)

@@ -110,7 +110,7 @@ def test_all_that_grading_imports_decides_whether_a_result_still_holds():
 def test_a_module_that_moves_into_a_new_folder_still_counts(tmp_path, monkeypatch):
     from kvgrade.classroom import results
 
-    for name in ("classroom/results.py", "core/deep/marking.py", "report.py", "drills/prompt.py"):
+    for name in ("classroom/results.py", "core/deep/marking.py", "command/report.py", "drill/prompt.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     monkeypatch.setattr(results, "_HERE", tmp_path / "classroom")
