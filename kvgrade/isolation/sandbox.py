@@ -2,7 +2,7 @@
 
 Kinds: "bubblewrap"; "namespaces" (the same of Linux's own calls, see worker.walls); "container" (the teacher says that the
 container around us is the wall); "none", which is level 1. Invariant: behind a wall there is Python, torch and kvgrade/worker,
-read-only, and an empty /tmp: no book, no home, no network.
+read-only, and an empty scratch folder: no book, no home, no network.
 """
 
 import functools
@@ -25,7 +25,9 @@ VARIABLE = "KVGRADE_SANDBOX"  # one of KINDS, to choose by hand
 WORKER = Path(__file__).resolve().parent.parent / "worker"
 INSIDE = "/kvgrade-worker"  # where the worker folder lies behind a wall
 OURS = ("kvlib", "kvgrade", "__editable__.kvlib", "__editable___kvlib")
-SCRATCH = 512 << 20  # bytes of /tmp behind a wall
+SCRATCH = "/kvgrade-scratch"  # the one folder to write to behind a wall; no /tmp there: Python itself may lie below it
+SCRATCH_SIZE = 512 << 20  # bytes
+PLACES = ("/tmp", "/mnt", "/media", "/srv", "/var/tmp", "/opt")  # where a new root can be put together
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,11 @@ def _below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+def _place(sources: list[str]) -> str:
+    """A folder to mount the new root on that hides nothing of what is to be shown in it."""
+    return next((p for p in PLACES if os.path.isdir(p) and not any(_below(source, p) for source in sources)), PLACES[0])
+
+
 def _libraries() -> list[str]:
     """Shared libraries that this process has loaded, wherever they lie."""
     try:
@@ -93,9 +100,10 @@ def command(kind: str, options: dict) -> list[str]:
     base = [py.executable, "-I", "-S", "-X", "utf8"]
     if kind in ("container", "none"):
         return [*base, str(WORKER / "main.py"), json.dumps(options)]
-    program = [*base, f"{INSIDE}/main.py", json.dumps({**options, "scratch": "/tmp"})]
+    program = [*base, f"{INSIDE}/main.py", json.dumps({**options, "scratch": SCRATCH})]
     if kind == "namespaces":
-        plan = {"read": py.read, "show": [[str(WORKER), INSIDE]], "links": py.links, "hide": py.hide, "size": SCRATCH}
+        plan = {"root": _place([*py.read, str(WORKER)]), "read": py.read, "show": [[str(WORKER), INSIDE]], "links": py.links,
+                "hide": py.hide, "scratch": SCRATCH, "size": SCRATCH_SIZE}  # fmt: skip
         return [*base, str(WORKER / "walls.py"), json.dumps(plan), *program]
     root = os.geteuid() == 0
     spaces = ["--unshare-pid", "--unshare-ipc", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"]
@@ -111,7 +119,7 @@ def command(kind: str, options: dict) -> list[str]:
         args += ["--tmpfs", path, "--remount-ro", path]
     for path in walls.DEVICES:
         args += ["--dev-bind", path, path]
-    args += ["--ro-bind", str(WORKER), INSIDE, "--proc", "/proc", "--perms", "1777", "--size", str(SCRATCH), "--tmpfs", "/tmp"]
+    args += ["--ro-bind", str(WORKER), INSIDE, "--proc", "/proc", "--perms", "1777", "--size", str(SCRATCH_SIZE), "--tmpfs", SCRATCH]
     return [*args, "--remount-ro", "/", "--chdir", "/", *program]
 
 

@@ -40,12 +40,12 @@ def _proc() -> None:
         linux.mount("tmpfs", "/proc", "tmpfs", flags, "size=4096,mode=555")
 
 
-def works() -> bool:
+def works(scratch: str) -> bool:
     """Whether `enter` works here: tried in a process of its own."""
     pid = os.fork()
     if pid == 0:
         try:
-            enter("/tmp", 1 << 20)  # in its own mount namespace: nobody else's /tmp
+            enter(scratch, 1 << 20)  # in its own mount namespace: nobody else's scratch folder
             os._exit(0)
         finally:
             os._exit(1)

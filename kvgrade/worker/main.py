@@ -26,6 +26,7 @@ def main() -> None:
     options = json.loads(sys.argv[1])
     sys.path += options["paths"]
     sys.dont_write_bytecode = True
+    os.environ["TMPDIR"] = options["scratch"]  # torch looks for such a folder as it is imported
     _package()
     if options.get("uid") is not None:
         from kvgrade.worker import linux

@@ -1,6 +1,8 @@
 """python -I -S walls.py PLAN PROGRAM…: the sandbox of level 2 made of Linux namespaces, where bubblewrap is not installed.
 
-PLAN is JSON: "read", the paths to show read-only; "show", [source, target] pairs shown read-only elsewhere; "size", bytes of /tmp.
+PLAN is JSON: "read", the paths to show read-only; "show", [source, target] pairs shown read-only elsewhere; "links" to make anew;
+"hide", folders to show empty; "scratch", the one folder to write to, and its "size" in bytes; "root", a folder to put all this
+together on, above none of the sources.
 Invariant: PROGRAM sees these paths and nothing else, no network, no other process; it ends when this process is told to or ends.
 """
 
@@ -10,7 +12,6 @@ import signal
 import sys
 import types
 
-ROOT = "/tmp"  # where the new root is put together: any folder will do
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
@@ -36,23 +37,23 @@ def main() -> None:
 
 def new_root(plan: dict) -> None:
     """Put a root together from read-only views, and enter it."""
-    quiet = linux.MS_NOSUID | linux.MS_NODEV
+    quiet, root = linux.MS_NOSUID | linux.MS_NODEV, plan["root"]
     linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE)
-    linux.mount("tmpfs", ROOT, "tmpfs", quiet, "size=1m,mode=755")
+    linux.mount("tmpfs", root, "tmpfs", quiet, "size=1m,mode=755")
     for source, target in [*((path, path) for path in plan["read"]), *plan["show"]]:
-        _show(source, ROOT + target)
+        _show(source, root + target)
     for device in DEVICES:
-        _bind(device, ROOT + device)
+        _bind(device, root + device)
     for path in plan["links"]:
-        os.symlink(os.readlink(path), ROOT + path)
+        os.symlink(os.readlink(path), root + path)
     for path in plan["hide"]:
-        linux.mount("tmpfs", ROOT + path, "tmpfs", quiet | linux.MS_RDONLY, "size=4096,mode=555")
-    os.makedirs(f"{ROOT}/proc")
-    linux.mount("proc", f"{ROOT}/proc", "proc", quiet | linux.MS_NOEXEC)
-    os.makedirs(f"{ROOT}/tmp")
-    linux.mount("tmpfs", f"{ROOT}/tmp", "tmpfs", quiet, f"size={plan['size']},nr_inodes=20000,mode=1777")
-    linux.mount("none", ROOT, None, linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | quiet)
-    os.chdir(ROOT)
+        linux.mount("tmpfs", root + path, "tmpfs", quiet | linux.MS_RDONLY, "size=4096,mode=555")
+    os.makedirs(f"{root}/proc")
+    linux.mount("proc", f"{root}/proc", "proc", quiet | linux.MS_NOEXEC)
+    os.makedirs(root + plan["scratch"])
+    linux.mount("tmpfs", root + plan["scratch"], "tmpfs", quiet, f"size={plan['size']},nr_inodes=20000,mode=1777")
+    linux.mount("none", root, None, linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | quiet)
+    os.chdir(root)
     linux.pivot_root_here()
 
 

@@ -37,7 +37,7 @@ def serve(control: socket.socket, options: dict[str, Any]) -> None:
         answer.preload()
         gc.collect()
         gc.freeze()
-    apart = bool(options["inner"]) and inner.works()
+    apart = bool(options["inner"]) and inner.works(options["scratch"])
     _tell(control, {"hello": os.getpid(), "inner": apart, "torch": "torch" in sys.modules})
     with contextlib.suppress(KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
         while True:
