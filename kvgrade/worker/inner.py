@@ -1,7 +1,7 @@
 """The inner wall of level 2: each session is process 1 of a world of its own, inside the sandbox that holds the fork server.
 
-Invariant: after `enter`, no process outside the session can be seen or signalled, and everything written to the scratch folder
-goes with the session.
+Invariant: after `enter`, no process outside the session can be seen or signalled, and everything written, in the scratch folder
+or beside it, goes with the session.
 """
 
 import contextlib
@@ -24,7 +24,9 @@ def enter(scratch: str, size: int) -> None:
         os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
     linux.die_with_parent()
     linux.mount("none", "/", None, linux.MS_REC | linux.MS_PRIVATE)
-    linux.mount("tmpfs", scratch, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, f"size={size},nr_inodes=20000,mode=700")
+    shared = os.path.dirname(scratch)  # where other sessions have theirs: this one sees a folder of its own in its place
+    linux.mount("tmpfs", shared, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, f"size={size},nr_inodes=20000,mode=700")
+    os.mkdir(scratch, 0o700)
     _proc()
     linux.set_capabilities()
 
@@ -45,7 +47,7 @@ def works(scratch: str) -> bool:
     pid = os.fork()
     if pid == 0:
         try:
-            enter(scratch, 1 << 20)  # in its own mount namespace: nobody else's scratch folder
+            enter(os.path.join(scratch, "try"), 1 << 20)  # in its own mount namespace: nobody else's scratch folder
             os._exit(0)
         finally:
             os._exit(1)

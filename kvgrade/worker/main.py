@@ -26,7 +26,8 @@ def main() -> None:
     options = json.loads(sys.argv[1])
     sys.path += options["paths"]
     sys.dont_write_bytecode = True
-    os.environ["TMPDIR"] = options["scratch"]  # torch looks for such a folder as it is imported
+    if options.get("inner"):
+        os.environ["TMPDIR"] = options["scratch"]  # torch looks for such a folder as it is imported; there is no /tmp behind a wall
     _package()
     if options.get("uid") is not None:
         from kvgrade.worker import linux

@@ -440,3 +440,17 @@ def running_with(name: str) -> list[int]:
         except OSError:
             continue
     return found
+
+
+@pytest.mark.parametrize("kind", ["bubblewrap", "namespaces"])
+def test_what_one_session_leaves_beside_its_folder_the_next_does_not_see(kind):
+    if not sandbox.works(kind):
+        pytest.skip(f"no {kind} here")
+    source = ("import os\ndef f(name):\n    up = os.path.dirname(os.getcwd())\n    seen = sorted(os.listdir(up))\n"
+              "    open(os.path.join(up, name), 'w').close()\n    return len(seen)\n")  # fmt: skip
+    with Pool(2, kind=kind) as pool:
+        for name in ("first", "second"):
+            session = pool.session()
+            session.load(source)
+            assert session.call("f", (name,))[0] == 1, "its own folder, and nothing else"
+            session.close()
