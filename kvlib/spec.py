@@ -18,8 +18,12 @@ class Layer:
 
     n_kv_heads, k_dim, v_dim: values per token are n_kv_heads · (k_dim + v_dim).
     latent: values per token that all heads share, instead of heads (MLA: latent rank + rotary part).
-    window: the layer retains at most the last `window` tokens; None retains all.
+    latent_rope: how many of `latent` are the rotary part, which some formats store at full width.
+    token_bytes: bytes per retained token that the KV dtype does not change (a sparse indexer's keys with their scales).
+    window: the layer retains at most the last `window` tokens; None retains all; 0 keeps no token of its own sequence.
     chunk: the layer attends within chunks of this many tokens and retains at most one chunk; None has no chunks.
+    cross_tokens: tokens of another sequence (encoder frames, image patches) whose K and V it keeps as well, of the same
+    heads and widths and once per sequence.
     shared_with: index of the layer whose cache this one reads; it then keeps nothing itself.
     state_bytes: bytes per sequence that do not depend on tokens or on the KV dtype (recurrent state).
     """
@@ -28,17 +32,22 @@ class Layer:
     k_dim: int = 0
     v_dim: int = 0
     latent: int = 0
+    latent_rope: int = 0
+    token_bytes: int = 0
     window: int | None = None
     chunk: int | None = None
+    cross_tokens: int = 0
     shared_with: int | None = None
     state_bytes: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("n_kv_heads", "k_dim", "v_dim", "latent", "state_bytes"):
+        for name in ("n_kv_heads", "k_dim", "v_dim", "latent", "latent_rope", "token_bytes", "cross_tokens", "state_bytes"):
             whole(f"Layer.{name}", getattr(self, name), minimum=0)
-        for name in ("window", "chunk"):
+        for name, least in (("window", 0), ("chunk", 1)):
             if getattr(self, name) is not None:
-                whole(f"Layer.{name}", getattr(self, name))
+                whole(f"Layer.{name}", getattr(self, name), least)
+        if self.latent_rope > self.latent:
+            raise SpecError(f"Layer.latent_rope is {self.latent_rope} and more than Layer.latent = {self.latent}")
 
     @property
     def values_per_token(self) -> int:
