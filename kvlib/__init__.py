@@ -4,7 +4,8 @@ from kvlib.budget import Budget, memory_budget
 from kvlib.errors import SpecError
 from kvlib.hardware import GPU, GPUS, load_gpu
 from kvlib.memory import KVGrowth, kv_bytes, kv_growth, kv_terms
-from kvlib.readers import load_spec, presets
+from kvlib.readers import load_spec
+from kvlib.sources import presets
 from kvlib.spec import Layer, ModelSpec, Weight
 from kvlib.units import GB, KB, MB, TB, GiB, KiB, MiB, TiB, format_bytes
 

@@ -9,9 +9,9 @@ All sizes are bytes over all cards together.
 from dataclasses import dataclass
 from fractions import Fraction
 
-from kvlib.dtypes import dtype_name
 from kvlib.errors import SpecError, whole
 from kvlib.hardware import GPU, load_gpu
+from kvlib.kv_formats import kv_name
 from kvlib.memory import kv_bytes
 from kvlib.spec import ModelSpec
 from kvlib.units import GB
@@ -100,7 +100,7 @@ def memory_budget(
         spec=spec,
         gpu=card,
         n_gpus=n_gpus,
-        kv_dtype=dtype_name(kv_dtype),
+        kv_dtype=kv_name(kv_dtype),
         capacity=int(n_gpus * per_card * Fraction(str(utilization))),
         weights=weights,
         runtime=n_gpus * whole("runtime_per_gpu", runtime_per_gpu, 0),

@@ -13,7 +13,9 @@ from kvlib.dtypes import BITS
 from kvlib.errors import SpecError
 from kvlib.hardware import CAPACITIES, GPUS
 from kvlib.i18n import LANGUAGES, T
-from kvlib.readers import load_spec, presets
+from kvlib.kv_formats import KV_FORMATS, kv_name
+from kvlib.readers import load_spec
+from kvlib.sources import presets
 from kvlib.spec import ModelSpec
 from kvlib.units import GB
 
@@ -41,7 +43,9 @@ Model = Annotated[str, typer.Argument(metavar="MODEL|config.json", show_default=
     f"內建模型名稱，或 config.json 的路徑。內建：{', '.join(presets())}",
     f"A preset, or the path of a config.json. Presets: {', '.join(presets())}"))]  # fmt: skip
 Tokens = Annotated[int, typer.Option("--tokens", "-n", min=1, help=T("每個序列的 token 數", "Tokens per sequence"))]
-KvDtype = Annotated[Dtype, typer.Option(help=T("K 與 V 的儲存型別", "How K and V are stored"))]
+KvDtype = Annotated[str, typer.Option(metavar="FORMAT|K/V", help=T(
+    f"K 與 V 的儲存格式；不同時寫 K/V，例如 q8_0/q4_0。可用：{', '.join(KV_FORMATS)}",
+    f"How K and V are stored; K/V where they differ, as in q8_0/q4_0. Formats: {', '.join(KV_FORMATS)}"))]  # fmt: skip
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help=T(
     "改寫 config 的一個欄位；可重複，例如 num_key_value_heads=64",
     "Replace one config field; may be repeated, as in num_key_value_heads=64"))]  # fmt: skip
@@ -60,7 +64,7 @@ def estimate(
     model: Model,
     tokens: Tokens = 4096,
     batch: Annotated[int, typer.Option("--batch", "-b", min=1, help=T("序列數", "Number of sequences"))] = 1,
-    kv_dtype: KvDtype = Dtype("bf16"),
+    kv_dtype: KvDtype = "bf16",
     tp: Annotated[int, typer.Option(min=1, help=T("張量平行的卡數；大於 1 時，數字是其中一張卡的", "Tensor-parallel ranks; above 1 "
                                                   "the numbers are those of one rank"))] = 1,
     set_fields: Set = None,
@@ -68,7 +72,7 @@ def estimate(
     lang: Language = None,
 ) -> int:  # fmt: skip
     spec = _load(model, set_fields)
-    answer = report.Estimate(spec, tokens, batch, str(kv_dtype), tp)
+    answer = report.Estimate(spec, tokens, batch, kv_name(kv_dtype), tp)
     _show(answer, as_json)
     return 0
 
@@ -91,7 +95,7 @@ def budget(
     weight_dtype: Annotated[Dtype, typer.Option(help=T("權重的儲存型別", "How weights are stored"))] = Dtype("bf16"),
     weight_gb: Annotated[float | None, typer.Option(min=0, show_default=False, help=T(
         "直接指定權重有幾 GB（預設：參數數量 × 型別）", "Weights in GB, if not parameters × dtype"))] = None,
-    kv_dtype: KvDtype = Dtype("bf16"),
+    kv_dtype: KvDtype = "bf16",
     runtime_gb: Annotated[float, typer.Option(min=0, help=T("執行環境每張卡占幾 GB", "Runtime per card, in GB"))] = 3.0,
     activation_gb: Annotated[float, typer.Option(min=0, help=T("啟動值占幾 GB（所有卡合計）", "Activations over all cards, in GB"))] = 0.0,
     block_size: Annotated[int, typer.Option(min=1, help=T("每個區塊的 token 數", "Tokens per block"))] = 1,
@@ -106,7 +110,7 @@ def budget(
         capacity=str(capacity),
         utilization=utilization,
         weight_dtype=str(weight_dtype),
-        kv_dtype=str(kv_dtype),
+        kv_dtype=kv_dtype,
         weight_bytes=None if weight_gb is None else _bytes("--weight-gb", weight_gb),
         runtime_per_gpu=_bytes("--runtime-gb", runtime_gb),
         activation_bytes=_bytes("--activation-gb", activation_gb),

@@ -4,45 +4,86 @@ from collections.abc import Mapping
 
 from kvlib.errors import MissingField, SpecError, whole
 
+# transformers' name: the other names under which configs carry the same fact; a dot descends into a nested object
 ALIASES = {
     "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
-    "hidden_size": ("n_embd", "d_model"),
-    "num_attention_heads": ("n_head", "n_heads"),
-    "num_key_value_heads": ("n_head_kv", "num_kv_heads", "n_kv_heads", "multi_query_group_num"),
-    "head_dim": ("attention_head_dim", "kv_channels"),
+    "hidden_size": ("n_embd", "d_model", "emb_dim"),
+    "num_attention_heads": ("n_head", "n_heads", "num_heads", "attention_heads"),
+    "num_key_value_heads": (
+        "n_head_kv", "num_kv_heads", "n_kv_heads", "multi_query_group_num", "num_attention_groups",
+        "attn_config.kv_n_heads",
+    ),
+    "head_dim": ("attention_head_dim", "kv_channels", "d_kv", "d_head", "dim_head", "attention_head_size"),
+    "max_position_embeddings": ("n_positions", "max_seq_len", "max_target_positions", "seq_length"),
+    "sliding_window": ("sliding_window_size", "attention_window_size", "window_size"),
+    "mamba_d_state": ("ssm_state_size", "state_size"),
+    "mamba_d_conv": ("conv_kernel",),
+    "mamba_expand": ("expand",),
+    "mamba_n_heads": ("mamba_num_heads", "n_mamba_heads"),
+    "mamba_d_head": ("mamba_head_dim", "mamba_headdim"),
+    "mamba_n_groups": ("n_groups", "mamba_ngroups"),
+    "mamba_ssm_dtype": ("mamba_ssm_cache_dtype",),
+    "linear_num_heads": ("linear_attn_config.num_heads",),
+    "linear_head_dim": ("linear_attn_config.head_dim",),
+    "linear_conv_kernel_dim": ("linear_attn_config.short_conv_kernel_size", "short_conv_kernel_size"),
+    "num_nextn_predict_layers": ("num_mtp_layers", "mtp_num_hidden_layers"),
+    "dtype": ("torch_dtype",),
+}  # fmt: skip
+
+# Where one of these stands it alone decides: the decoder's own names in a model with an encoder, a later extension of the
+# context beside the length of the original training.
+STRONGER = {
+    "max_position_embeddings": ("model_max_length",),
+    "num_hidden_layers": ("decoder_layers", "num_decoder_layers"),
+    "num_attention_heads": ("decoder_attention_heads", "num_decoder_attention_heads"),
 }
 
 
 class Fields:
-    """A config mapping that is read by the transformers name of a field, aliases included."""
+    """A config mapping that is read by the transformers name of a field, aliases included.
 
-    def __init__(self, config: Mapping, where: str) -> None:
-        self.config, self.where = config, where
-        self.asked: set[str] = set()  # every name under which something was looked for
+    `where` names the config in errors. `ignored` are fields that the model's class does not look at.
+    """
+
+    def __init__(self, config: Mapping, where: str, ignored: tuple[str, ...] = ()) -> None:
+        self.config = {k: v for k, v in config.items() if k not in ignored}
+        self.where = where
+        self.asked: set[str] = set(ignored)  # every name under which something was looked for
+
+    def replaced(self, changes: Mapping) -> "Fields":
+        """The same config with single fields replaced, under their transformers names; what it asks is asked here too."""
+        names = {alias for name in changes for alias in (*ALIASES.get(name, ()), *STRONGER.get(name, ()))}
+        other = Fields({k: v for k, v in self.config.items() if k not in names} | dict(changes), self.where)
+        other.asked = self.asked
+        return other
 
     def key(self, name: str) -> str:
         """The name under which `name` stands in the config, or `name` itself when it is absent.
 
         Raises SpecError when two aliases stand there with different values.
         """
-        names = (name, *ALIASES.get(name, ()))
-        self.asked.update(names)
-        present = [k for k in names if self.config.get(k) is not None]
-        if len({repr(self.config[k]) for k in present}) > 1:
-            values = ", ".join(f"{k} = {self.config[k]!r}" for k in present)
+        stronger, names = STRONGER.get(name, ()), (name, *ALIASES.get(name, ()))
+        self.asked.update(stronger, names, (n.partition(".")[0] for n in names))
+        present = [k for k in stronger if self._at(k) is not None] or [k for k in names if self._at(k) is not None]
+        if len({repr(self._at(k)) for k in present}) > 1:
+            values = ", ".join(f"{k} = {self._at(k)!r}" for k in present)
             raise SpecError(f"{self.where}: {values} contradict each other; keep one")
         return present[0] if present else name
 
     def get(self, name: str) -> object:
         """The value, or None when the field is absent or null."""
-        return self.config.get(self.key(name))
+        return self._at(self.key(name))
+
+    def has(self, name: str) -> bool:
+        """Does the field stand there under any of its names, null included?"""
+        self.key(name)
+        return any(n in self.config for n in (name, *ALIASES.get(name, ())))
 
     def integer(self, name: str, *, minimum: int = 1) -> int:
         """The value as a whole number ≥ minimum; MissingField when absent or null, SpecError when anything else."""
         value = self.get(name)
         if value is None:
-            state = "null" if name in self.config else "absent"
-            raise MissingField(f"{self.where}: {name} is {state} and decides the answer; add it")
+            raise MissingField(f"{self.where}: {name} is {self._state(name)} and decides the answer; add it")
         return whole(f"{self.where}: {self.key(name)}", value, minimum)
 
     def optional(self, name: str, *, minimum: int = 1) -> int | None:
@@ -64,3 +105,35 @@ class Fields:
         if not isinstance(value, bool):
             raise SpecError(f"{self.where}: {name} is {value!r}; expected true or false")
         return value
+
+    def listed(self, name: str, length: int | None = None) -> list | None:
+        """None when absent or null, else the value as a list; with `length`, of exactly so many entries."""
+        value = self.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, list | tuple):
+            raise SpecError(f"{self.where}: {self.key(name)} is {value!r}; expected a list")
+        if length is not None and len(value) != length:
+            raise SpecError(f"{self.where}: {self.key(name)} has {len(value)} entries and num_hidden_layers is {length}; "
+                            "there must be one for each layer")  # fmt: skip
+        return list(value)
+
+    def indices(self, name: str, n_layers: int, first: int = 0) -> set[int] | None:
+        """None when absent or null, else a list of layer numbers, counted from `first`, as 0-based indices."""
+        value = self.listed(name)
+        if value is None:
+            return None
+        found = {whole(f"{self.where}: an entry of {name}", i, first) - first for i in value}
+        if found and max(found) >= n_layers:
+            raise SpecError(f"{self.where}: {name} names layer {max(found) + first} and num_hidden_layers is {n_layers}; "
+                            "correct one of them")  # fmt: skip
+        return found
+
+    def _at(self, path: str) -> object:
+        value = self.config
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    def _state(self, name: str) -> str:
+        return "null" if name in self.config else "absent"

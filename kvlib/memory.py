@@ -1,6 +1,6 @@
 """KV-cache bytes: the ideal number, what the model still needs after N tokens.
 
-    ideal(N) = batch · Σ over layers of  retained(N) · values per token · bytes per value  +  batch · state bytes
+    ideal(N) = batch · Σ over layers of  (retained(N) + cross tokens) · bytes per token  +  state bytes
 
 It is neither what an engine reserves for a request nor what a pool allocates; those come on top.
 """
@@ -8,20 +8,25 @@ It is neither what an engine reserves for a request nor what a pool allocates; t
 from collections import Counter
 from dataclasses import dataclass
 
-from kvlib import dtypes
 from kvlib.errors import SpecError, whole
+from kvlib.kv_formats import rank_heads, token_bytes
 from kvlib.spec import Layer, ModelSpec
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One line of the sum: n_layers equal layers that each keep `retained` tokens of `values` values per sequence."""
+    """One line of the sum: n_layers equal layers that each keep `retained` tokens per sequence.
+
+    values, token_bytes: what one token is, in values of K, V and latent, and in bytes as stored. nbytes: of all n_layers and
+    all sequences of the batch, cross-attention and state included.
+    """
 
     n_layers: int
     layer: Layer
     retained: int
     values: int
-    nbytes: int  # of all n_layers, all sequences of the batch
+    token_bytes: int
+    nbytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,7 @@ class KVGrowth:
     """How the cache of one sequence grows, in bytes.
 
     per_token_early: per token while every layer still grows. per_token_late: per token once all windows are full.
-    capped: what the windowed layers hold when full. constant: state per sequence, whatever its length.
+    capped: what the windowed layers hold when full. constant: cross-attention and state per sequence, whatever its length.
     """
 
     per_token_early: int
@@ -50,9 +55,9 @@ def kv_terms(spec: ModelSpec, n_tokens: int, batch: int = 1, kv_dtype: object = 
     whole("batch", batch)
     terms = []
     for layer, n_layers in Counter(spec.layers).items():
-        values, retained = _values_per_rank(layer, tp), layer.retained(n_tokens)
-        nbytes = dtypes.nbytes(n_layers * batch * retained * values, kv_dtype) + n_layers * batch * layer.state_bytes
-        terms.append(Term(n_layers, layer, retained, values, nbytes))
+        retained, one_token = layer.retained(n_tokens), token_bytes(layer, kv_dtype, tp)
+        per_sequence = retained * one_token + _constant(layer, one_token)
+        terms.append(Term(n_layers, layer, retained, _values(layer, tp), one_token, n_layers * batch * per_sequence))
     return terms
 
 
@@ -73,21 +78,22 @@ def kv_growth(spec: ModelSpec, kv_dtype: object = "bf16", tp: int = 1) -> KVGrow
 
     With tp > 1, of one rank. Raises SpecError as `kv_bytes` does.
     """
-    values = [(_values_per_rank(layer, tp), layer.cap) for layer in spec.layers]
+    layers = [(layer, token_bytes(layer, kv_dtype, tp)) for layer in spec.layers]
     return KVGrowth(
-        per_token_early=dtypes.nbytes(sum(n for n, _ in values), kv_dtype),
-        per_token_late=dtypes.nbytes(sum(n for n, cap in values if cap is None), kv_dtype),
-        capped=dtypes.nbytes(sum(n * cap for n, cap in values if cap is not None), kv_dtype),
-        constant=sum(layer.state_bytes for layer in spec.layers),
+        per_token_early=sum(one * layer.retained(1) for layer, one in layers),
+        per_token_late=sum(one for layer, one in layers if layer.cap is None),
+        capped=sum(one * layer.cap for layer, one in layers if layer.cap is not None),
+        constant=sum(_constant(layer, one) for layer, one in layers),
     )
 
 
-def _values_per_rank(layer: Layer, tp: int) -> int:
-    """Values per token on one of `tp` ranks. Above the number of KV heads the heads are replicated, not split."""
-    whole("tp", tp)
-    heads = layer.n_kv_heads
-    if tp == 1 or not heads or layer.shared_with is not None:
-        return layer.values_per_token
-    if max(heads, tp) % min(heads, tp):
-        raise SpecError(f"tp is {tp} and the layer has {heads} KV heads; one must divide the other")
-    return max(1, heads // tp) * (layer.k_dim + layer.v_dim) + layer.latent
+def _constant(layer: Layer, one_token: int) -> int:
+    """Bytes per sequence that do not depend on its length."""
+    return layer.cross_tokens * one_token + layer.state_bytes
+
+
+def _values(layer: Layer, tp: int) -> int:
+    """Values per token on one rank; 0 when another layer keeps them."""
+    if layer.shared_with is not None:
+        return 0
+    return rank_heads(layer, tp) * (layer.k_dim + layer.v_dim) + layer.latent

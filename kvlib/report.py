@@ -9,6 +9,7 @@ from typing import Protocol
 from kvlib.budget import Budget
 from kvlib.dtypes import bits
 from kvlib.i18n import T
+from kvlib.kv_formats import kv_pair
 from kvlib.memory import Term, kv_bytes, kv_growth, kv_terms
 from kvlib.spec import Layer, ModelSpec
 from kvlib.units import GB, GiB, format_bytes
@@ -71,12 +72,16 @@ class Estimate:
         table.add_column(T("每個 token 的值", "values per token"))
         table.add_column(T("留下的 token", "tokens kept"), justify="right")
         table.add_column(T("位元組", "bytes"), justify="right")
-        for term in kv_terms(self.spec, self.n_tokens, self.batch, self.kv_dtype, self.tp):
-            table.add_row(str(term.n_layers), _values(term), _retained(term.layer, self.n_tokens), f"{term.nbytes:,}")
+        terms = kv_terms(self.spec, self.n_tokens, self.batch, self.kv_dtype, self.tp)
+        per_value = kv_pair(self.kv_dtype)[0].bits / 8
+        plain = all(term.token_bytes == term.values * per_value for term in terms)  # no scales, K and V alike
+        for term in terms:
+            table.add_row(str(term.n_layers), _values(term, plain), _retained(term.layer, self.n_tokens), f"{term.nbytes:,}")
         console.print(table)
         console.print(f"= [bold]{total:,} B[/] = [bold]{format_bytes(total)}[/] = {format_bytes(total, 'GB')}")
-        console.print(f"[dim]{T('層 × 值 × token ×', 'layers × values × tokens ×')} {bits(self.kv_dtype) / 8:g} B × "
-                      f"{self.batch} {_sequences(self.batch)}[/]")  # fmt: skip
+        formula = (T("層 × 值 × token", "layers × values × tokens") + f" × {per_value:g} B" if plain
+                   else T("層 × 每個 token 的位元組 × token", "layers × bytes per token × tokens"))  # fmt: skip
+        console.print(f"[dim]{formula} × {self.batch} {_sequences(self.batch)}[/]")
         self._print_growth(console)
         for note in self.notes:
             console.print(f"[yellow]{note}[/]")
@@ -181,16 +186,18 @@ def _sequences(n: int) -> str:
     return T("個序列", "sequence" if n == 1 else "sequences")
 
 
-def _values(term: Term) -> str:
-    """How the values per token come about, as people write it."""
+def _values(term: Term, plain: bool) -> str:
+    """How the values per token come about, as people write it; their bytes where scales or other things are stored too."""
     layer = term.layer
     if layer.shared_with is not None:
         return T(f"讀第 {layer.shared_with} 層的快取", f"reads layer {layer.shared_with}'s cache")
+    stored = "" if plain else f" → {term.token_bytes:,} B"
     if layer.latent:
-        return T(f"潛在向量與 RoPE 共 {layer.latent}", f"latent and RoPE: {layer.latent}")
+        return T(f"潛在向量與 RoPE 共 {layer.latent}", f"latent and RoPE: {layer.latent}") + stored
     dims = layer.k_dim + layer.v_dim
     heads = term.values // dims if dims else 0
-    return f"{heads} {T('個 KV 頭', 'KV head' if heads == 1 else 'KV heads')} × ({layer.k_dim} + {layer.v_dim}) = {term.values:,}"
+    return f"{heads} {T('個 KV 頭', 'KV head' if heads == 1 else 'KV heads')} × ({layer.k_dim} + {layer.v_dim})" + (
+        stored or f" = {term.values:,}")  # fmt: skip
 
 
 def _retained(layer: Layer, n_tokens: int) -> str:

@@ -68,17 +68,27 @@ class Layer:
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """One weight tensor, or `count` equal ones. `part`: embedding, attention, feed-forward, experts, norm or head."""
+    """One weight tensor, or `count` equal ones.
+
+    part: embedding, attention, recurrent, feed-forward, experts, norm or head. active: how many of the copies one token
+    uses (the experts that the router picks); None means all of them.
+    """
 
     name: str
     part: str
     shape: tuple[int, ...]
     count: int = 1
+    active: int | None = None
 
     @property
     def n_params(self) -> int:
         """Parameters in all `count` copies."""
         return prod(self.shape) * self.count
+
+    @property
+    def n_active_params(self) -> int:
+        """Parameters in the copies that one token uses."""
+        return prod(self.shape) * (self.count if self.active is None else self.active)
 
 
 @dataclass(frozen=True)
@@ -123,10 +133,22 @@ class ModelSpec:
     @property
     def n_params(self) -> int:
         """Parameters, tied tensors counted once, all experts included."""
+        return sum(w.n_params for w in self.known_weights())
+
+    @property
+    def n_active_params(self) -> int:
+        """Parameters that one token goes through: of the experts only those that the router picks, all other tensors whole.
+
+        The embedding counts whole too, although a token reads one row of it; some model cards leave it out.
+        """
+        return sum(w.n_active_params for w in self.known_weights())
+
+    def known_weights(self) -> tuple[Weight, ...]:
+        """The weights; SpecError when they could not be counted."""
         if self.weights is None:
             raise SpecError(f"{self.name}: the parameters cannot be counted ({self.unknown_weights or 'weights are not given'})"
                             "; give their bytes: weight_bytes=, or --weight-gb")  # fmt: skip
-        return sum(w.n_params for w in self.weights)
+        return self.weights
 
     def weight_bytes(self, dtype: object = "bf16") -> int:
         """Bytes of all weights stored plainly in `dtype` (no scales)."""

@@ -1,112 +1,96 @@
-"""The weight tensors of a decoder, piece by piece, from the fields of its config.
+"""The weight tensors of a decoder: the facts of its `Layout` put together with the fields of its config.
 
 Shapes are (out, in), as torch.nn.Linear stores them. The sum of their sizes is the parameter count.
 """
 
-from kvlib.families import Family
+from kvlib.errors import MissingField
 from kvlib.fields import Fields
+from kvlib.layouts import LAYOUTS, Layout
+from kvlib.layouts.blocks import attention, experts, feed_forward, latent_attention, linear, sparse_layers
+from kvlib.layouts.facts import layer_size, on
 from kvlib.spec import Layer, Weight
 
 
-def decoder_weights(fields: Fields, family: Family, layer: Layer, n_layers: int, n_heads: int) -> tuple[Weight, ...]:
-    """Every weight tensor of the model. The widths of K and V come from `layer`; latent attention has its own shapes.
+def count_weights(fields: Fields, kinds: tuple[str, ...],
+                  layers: tuple[Layer, ...]) -> tuple[tuple[Weight, ...] | None, str]:  # fmt: skip
+    """Every weight tensor of the model and an empty text, or None and the reason why they cannot be counted.
 
-    Raises SpecError naming a field that is absent or malformed.
+    kinds: what each layer does: "full_attention", "sliding_attention", "chunked_attention", "recurrent", "hybrid" (both)
+    or "none" (neither). layers give the widths of K and V; latent attention has its own shapes.
+
+    Raises SpecError naming a field that is malformed.
     """
+    layout = LAYOUTS.get(fields.text("model_type"))
+    if layout is None:
+        return None, f"how model_type {fields.text('model_type')!r} lays out its weights is not known"
+    if "none" in kinds and not layout.one_block:
+        return None, "a layer without attention may lack a feed-forward block too, and the config does not say which"
+    try:
+        weights = _embeddings(fields, layout) + _all_layers(fields, layout, kinds, layers)
+        weights += [w for extra in layout.extra for w in extra(fields, layers)]
+        return _merged(weights + _head(fields, layout)), ""
+    except MissingField as error:
+        return None, str(error)
+
+
+def _embeddings(fields: Fields, layout: Layout) -> list[Weight]:
     hidden, vocab = fields.integer("hidden_size"), fields.integer("vocab_size")
-    embedding = Weight("embed_tokens", "embedding", (vocab, hidden))
-    head = Weight("lm_head", "head", (vocab, hidden))
-    tied = fields.flag("tie_word_embeddings", default=family.tied)
-    if layer.latent:
-        attention = _latent_attention(fields, n_layers, n_heads, hidden)
-    else:
-        attention = _attention(fields, family, layer, n_layers, n_heads, hidden)
-    norms = (
-        Weight("layer norms", "norm", (hidden,), n_layers * family.norms),
-        Weight("norm", "norm", (hidden,)),
-    )
-    return (embedding, *attention, *_feed_forward(fields, family, n_layers, hidden), *norms, *(() if tied else (head,)))
+    width = (fields.optional(layout.embedding_width) if layout.embedding_width else None) or hidden
+    weights = [Weight("embed_tokens", "embedding", (vocab, width))]
+    if width != hidden:
+        weights += linear("project_in", "embedding", hidden, width) + linear("project_out", "embedding", width, hidden)
+    if layout.positions:
+        name, more = layout.positions
+        weights += [Weight("embed_positions", "embedding", (fields.integer(name) + more, hidden))]
+    return weights + (_norms(fields, layout, "embedding_norm", 1) if layout.embedding_norm else [])
 
 
-def _linear(name: str, part: str, out: int, into: int, count: int, bias: bool = False) -> tuple[Weight, ...]:
-    weight = Weight(name, part, (out, into), count)
-    return (weight, Weight(f"{name}.bias", part, (out,), count)) if bias else (weight,)
+def _head(fields: Fields, layout: Layout) -> list[Weight]:
+    vocab, hidden = fields.integer("vocab_size"), fields.integer("hidden_size")
+    width = (fields.optional(layout.embedding_width) if layout.embedding_width else None) or hidden
+    weights = _norms(fields, layout, "norm", 1) if on(fields, layout.final_norm) else []
+    if not fields.flag("tie_word_embeddings", default=layout.tied):
+        weights += [Weight("lm_head", "head", (vocab, width))]
+    return weights + ([Weight("lm_head.bias", "head", (vocab,))] if on(fields, layout.head_bias) else [])
 
 
-def _attention(fields: Fields, family: Family, layer: Layer, n_layers: int, n_heads: int,
-               hidden: int) -> tuple[Weight, ...]:  # fmt: skip
-    says = fields.flag("attention_bias", default=family.attention_bias)
-    qkv = says if family.qkv_bias is None else family.qkv_bias
-    out = says if family.o_bias is None else family.o_bias
-    head_dim = layer.k_dim
-    queries, keys = n_heads * head_dim, layer.n_kv_heads * head_dim
-    extra = []
-    if family.qk_norm:
-        extra += [Weight(f"{x}_norm", "attention", (head_dim,), n_layers) for x in "qk"]
-    if family.sinks:
-        extra += [Weight("sinks", "attention", (n_heads,), n_layers)]
-    return (
-        *_linear("q_proj", "attention", queries, hidden, n_layers, qkv),
-        *_linear("k_proj", "attention", keys, hidden, n_layers, qkv),
-        *_linear("v_proj", "attention", keys, hidden, n_layers, qkv),
-        *_linear("o_proj", "attention", hidden, queries, n_layers, out),
-        *extra,
-    )
+def _all_layers(fields: Fields, layout: Layout, kinds: tuple[str, ...], layers: tuple[Layer, ...]) -> list[Weight]:
+    weights: list[Weight] = []
+    for kind, layer in zip(kinds, layers, strict=True):
+        if kind in ("recurrent", "hybrid"):
+            weights += layout.mixer(fields, layer) if layout.mixer else []
+        if kind not in ("recurrent", "none"):
+            weights += latent_attention(fields, layout) if layer.latent else attention(fields, layout, layer)
+    wanted = [kind == "none" or not layout.one_block for kind in kinds]
+    weights += _feed_forwards(fields, layout, wanted) if any(wanted) else []
+    n_norms = layout.norms if isinstance(layout.norms, int) else layout.norms(fields)
+    return weights + (_norms(fields, layout, "layer norms", len(layers) * n_norms) if n_norms else [])
 
 
-def _latent_attention(fields: Fields, n_layers: int, n_heads: int, hidden: int) -> tuple[Weight, ...]:
-    """Multi-head latent attention (DeepSeek-V2, section 2.1): q and kv each go through a low-rank bottleneck."""
-    kv_rank, rope = fields.integer("kv_lora_rank"), fields.integer("qk_rope_head_dim")
-    nope, v_dim = fields.integer("qk_nope_head_dim"), fields.integer("v_head_dim")
-    bias = fields.flag("attention_bias", default=False)
-    q_out = n_heads * (nope + rope)
-    if fields.get("q_lora_rank") is None:
-        query = _linear("q_proj", "attention", q_out, hidden, n_layers)
-    else:
-        q_rank = fields.integer("q_lora_rank")
-        query = (
-            *_linear("q_a_proj", "attention", q_rank, hidden, n_layers, bias),
-            Weight("q_a_layernorm", "attention", (q_rank,), n_layers),
-            *_linear("q_b_proj", "attention", q_out, q_rank, n_layers),
-        )
-    return (
-        *query,
-        *_linear("kv_a_proj", "attention", kv_rank + rope, hidden, n_layers, bias),
-        Weight("kv_a_layernorm", "attention", (kv_rank,), n_layers),
-        *_linear("kv_b_proj", "attention", n_heads * (nope + v_dim), kv_rank, n_layers),
-        *_linear("o_proj", "attention", hidden, n_heads * v_dim, n_layers, bias),
-    )
+def _feed_forwards(fields: Fields, layout: Layout, wanted: list[bool]) -> list[Weight]:
+    """The feed-forward block or the experts of each layer that is `wanted` to have one."""
+    sparse = sparse_layers(fields, layout, len(wanted))
+    hidden = fields.integer("hidden_size")
+    weights: list[Weight] = []
+    for i in (i for i, has in enumerate(wanted) if has):
+        if sparse[i]:
+            weights += experts(fields, layout)
+        else:
+            inner = layer_size(fields, layout.mlp_width, i, len(wanted))
+            weights += feed_forward("mlp", inner, hidden, gated=layout.gated, bias=on(fields, layout.mlp_bias))
+    return weights
 
 
-def _feed_forward(fields: Fields, family: Family, n_layers: int, hidden: int) -> tuple[Weight, ...]:
-    inner = fields.integer("intermediate_size")
-    if family.experts == "fused":
-        n_experts = fields.integer("num_local_experts")
-        return (
-            *_linear("router", "feed-forward", n_experts, hidden, n_layers, bias=True),
-            *_linear("experts.gate_up_proj", "experts", 2 * inner, hidden, n_layers * n_experts, bias=True),
-            *_linear("experts.down_proj", "experts", hidden, inner, n_layers * n_experts, bias=True),
-        )
-    if family.experts == "separate":
-        n_dense = min(fields.integer("first_k_dense_replace", minimum=0), n_layers)
-        n_moe, n_experts = n_layers - n_dense, fields.integer("n_routed_experts")
-        width = fields.integer("moe_intermediate_size")
-        shared = width * fields.integer("n_shared_experts")
-        return (
-            *_gated("mlp", inner, hidden, n_dense),
-            Weight("router", "feed-forward", (n_experts, hidden), n_moe),
-            *_gated("experts", width, hidden, n_moe * n_experts, part="experts"),
-            *_gated("shared_experts", shared, hidden, n_moe),
-        )
-    bias = family.mlp_bias and fields.flag("mlp_bias", default=False)
-    return _gated("mlp", inner, hidden, n_layers, bias=bias)
+def _norms(fields: Fields, layout: Layout, name: str, count: int) -> list[Weight]:
+    shift = [Weight(f"{name}.bias", "norm", (fields.integer("hidden_size"),), count)] if on(fields, layout.norm_bias) else []
+    return [Weight(name, "norm", (fields.integer("hidden_size"),), count), *shift]
 
 
-def _gated(name: str, inner: int, hidden: int, count: int, bias: bool = False,
-           part: str = "feed-forward") -> tuple[Weight, ...]:  # fmt: skip
-    """The three matrices of a gated feed-forward block (SwiGLU, GeGLU)."""
-    return (
-        *_linear(f"{name}.gate_proj", part, inner, hidden, count, bias),
-        *_linear(f"{name}.up_proj", part, inner, hidden, count, bias),
-        *_linear(f"{name}.down_proj", part, hidden, inner, count, bias),
-    )
+def _merged(weights: list[Weight]) -> tuple[Weight, ...]:
+    """Equal tensors of different layers as one entry with their number, in the order of the first."""
+    counts: dict[tuple, list[int]] = {}
+    for w in weights:
+        total = counts.setdefault((w.name, w.part, w.shape), [0, 0])
+        total[0] += w.count
+        total[1] += w.count if w.active is None else w.active
+    return tuple(Weight(*key, count, None if active == count else active) for key, (count, active) in counts.items())

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlib import Layer, ModelSpec, SpecError, kv_bytes, kv_growth, kv_terms, load_spec
+from kvlib import KVGrowth, Layer, ModelSpec, SpecError, kv_bytes, kv_growth, kv_terms, load_spec
 
 BYTES = {"fp32": 4, "bf16": 2, "fp8": 1}
 
@@ -16,8 +16,10 @@ layers = st.builds(
     k_dim=st.integers(1, 64),
     v_dim=st.integers(1, 64),
     latent=st.integers(0, 64),
-    window=st.none() | st.integers(1, 50),
+    token_bytes=st.integers(0, 200),
+    window=st.none() | st.integers(0, 50),
     chunk=st.none() | st.integers(1, 50),
+    cross_tokens=st.integers(0, 20),
     state_bytes=st.integers(0, 1000),
 )
 tokens, batches, dtypes = st.integers(0, 200), st.integers(1, 5), st.sampled_from(list(BYTES))
@@ -28,15 +30,17 @@ def spec_of(*some_layers: Layer) -> ModelSpec:
 
 
 def count_one_by_one(spec: ModelSpec, n_tokens: int, batch: int, kv_dtype: str) -> int:
-    """Walks over sequences, layers and tokens and counts what each layer still needs."""
+    """Walks over sequences, layers, tokens and heads and counts what each layer still needs."""
     total = 0
     for _ in range(batch):
         for layer in spec.layers:
             total += layer.state_bytes
-            for age in range(n_tokens):  # age 0 is the newest token
-                if age < (layer.window or n_tokens) and age < (layer.chunk or n_tokens):
-                    heads = layer.n_kv_heads
-                    total += (heads * layer.k_dim + heads * layer.v_dim + layer.latent) * BYTES[kv_dtype]
+            kept = [age for age in range(n_tokens)  # age 0 is the newest token
+                    if (layer.window is None or age < layer.window) and (layer.chunk is None or age < layer.chunk)]  # fmt: skip
+            for _token in [*kept, *range(layer.cross_tokens)]:
+                total += layer.token_bytes + layer.latent * BYTES[kv_dtype]
+                for _head in range(layer.n_kv_heads):
+                    total += (layer.k_dim + layer.v_dim) * BYTES[kv_dtype]
     return total
 
 
@@ -60,19 +64,48 @@ def test_monotone_in_tokens(some, n, m, batch):
 
 @given(st.lists(layers, min_size=1, max_size=3), st.integers(1, 20), st.integers(1, 5), batches)
 def test_linear_in_tokens_batch_and_width_below_all_windows(some, n_tokens, times, batch):
-    free = spec_of(*(replace(layer, window=None, chunk=None, state_bytes=0) for layer in some))
+    nothing = {"window": None, "chunk": None, "state_bytes": 0, "cross_tokens": 0, "token_bytes": 0}
+    free = spec_of(*(replace(layer, **nothing) for layer in some))
     one = kv_bytes(free, n_tokens)
     assert kv_bytes(free, n_tokens * times) == one * times
     assert kv_bytes(free, n_tokens, batch) == one * batch
     assert kv_bytes(free, n_tokens, kv_dtype="fp32") == 2 * one == 4 * kv_bytes(free, n_tokens, kv_dtype="fp8")
 
 
-@given(st.lists(layers, min_size=1, max_size=3))
-def test_growth_says_what_the_sum_does(some):
-    spec, growth = spec_of(*some), kv_growth(spec_of(*some))
-    assert kv_bytes(spec, 1) - kv_bytes(spec, 0) == growth.per_token_early
-    assert kv_bytes(spec, 1001) - kv_bytes(spec, 1000) == growth.per_token_late
-    assert kv_bytes(spec, 1000) == 1000 * growth.per_token_late + growth.capped + growth.constant
+@given(st.lists(layers, min_size=1, max_size=3), st.sampled_from(["bf16", "int4_per_token_head", "fp8/bf16"]))
+def test_growth_says_what_the_sum_does(some, kv_dtype):
+    spec, growth = spec_of(*some), kv_growth(spec_of(*some), kv_dtype)
+    assert kv_bytes(spec, 0, kv_dtype=kv_dtype) == growth.constant
+    assert kv_bytes(spec, 1, kv_dtype=kv_dtype) == growth.per_token_early + growth.constant
+    assert kv_bytes(spec, 1001, kv_dtype=kv_dtype) - kv_bytes(spec, 1000, kv_dtype=kv_dtype) == growth.per_token_late
+    assert kv_bytes(spec, 1000, kv_dtype=kv_dtype) == 1000 * growth.per_token_late + growth.capped + growth.constant
+
+
+def test_cross_attention_and_state_are_kept_once_per_sequence_and_whatever_its_length():
+    layer = Layer(n_kv_heads=2, k_dim=4, v_dim=4, window=0, cross_tokens=1500, state_bytes=100)
+    assert kv_growth(spec_of(layer)) == KVGrowth(0, 0, 0, 1500 * 2 * 8 * 2 + 100)
+    assert kv_bytes(spec_of(layer), 10_000, batch=3) == 3 * (1500 * 32 + 100)
+    assert kv_bytes(spec_of(layer), 1, kv_dtype="fp8") == 1500 * 16 + 100  # a KV dtype does not shrink a state
+    assert kv_bytes(spec_of(layer), 1, tp=2) == 1500 * 16 + 100
+    assert kv_bytes(spec_of(layer, replace(layer, shared_with=0, state_bytes=0)), 5) == kv_bytes(spec_of(layer), 5)
+
+
+def test_a_decoder_that_also_reads_an_encoder_keeps_both():
+    layer = Layer(n_kv_heads=2, k_dim=4, v_dim=4, cross_tokens=30)
+    assert kv_bytes(spec_of(layer), 7) == (7 + 30) * 32
+    assert kv_growth(spec_of(layer)) == KVGrowth(32, 32, 0, 960)
+
+
+def test_index_keys_are_kept_in_every_format():
+    layer = Layer(latent=576, latent_rope=64, token_bytes=132)
+    assert kv_bytes(spec_of(layer), 10) == 10 * (1152 + 132)
+    assert kv_bytes(spec_of(layer), 10, kv_dtype="fp8_ds_mla", tp=8) == 10 * (656 + 132)
+
+
+def test_a_term_says_what_a_token_is():
+    (term,) = kv_terms(load_spec("llama-3-8b"), 100, batch=2, kv_dtype="q8_0/q4_0", tp=16)
+    assert (term.n_layers, term.retained, term.values, term.token_bytes) == (32, 100, 256, 4 * 34 + 4 * 18)
+    assert term.nbytes == 32 * 2 * 100 * term.token_bytes
 
 
 @given(st.integers(0, 5), st.integers(0, 7))
@@ -113,8 +146,8 @@ def test_a_token_of_llama_2_70b_in_every_dtype(dtype, per_token):
     assert kv_bytes(load_spec("llama-2-70b"), 1, kv_dtype=dtype) == per_token
 
 
-def test_half_a_byte_is_rounded_up():
-    assert kv_bytes(spec_of(Layer(n_kv_heads=1, k_dim=1, v_dim=2)), 1, kv_dtype="int4") == 2
+def test_half_a_byte_is_rounded_up_for_every_token():
+    assert kv_bytes(spec_of(Layer(n_kv_heads=1, k_dim=1, v_dim=2)), 10, kv_dtype="int4") == 10 * (1 + 1)
 
 
 def test_terms_put_equal_layers_together_and_add_up():
@@ -145,6 +178,8 @@ def test_a_torch_dtype_is_read_by_its_text():
         ({"n_tokens": True}, "n_tokens"),
         ({"batch": 0}, "batch"),
         ({"kv_dtype": "fp7"}, "fp7"),
+        ({"kv_dtype": "bf16/fp7"}, "fp7"),
+        ({"kv_dtype": "fp8_ds_mla"}, "fp8_ds_mla"),
         ({"tp": 0}, "tp"),
     ],
 )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvlib import Layer, ModelSpec, SpecError, kv_bytes, load_spec, presets
-from kvlib.readers import MODELS
+from kvlib.sources import MODELS
 
 BASE = {
     "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 8,
@@ -98,21 +98,31 @@ def test_no_window_means_every_layer_grows(model_type):
         ({"num_hidden_layers": True}, "num_hidden_layers is True"),
         ({"num_key_value_heads": [2, 2]}, r"num_key_value_heads is \[2, 2\]"),
         ({"num_key_value_heads": 3}, "num_key_value_heads is 3 and does not divide num_attention_heads = 8"),
-        ({"num_key_value_heads": None, "model_type": "mistral"}, "num_key_value_heads is null"),
+        ({"num_key_value_heads": None, "model_type": "mistral", "sliding_window": None}, "num_key_value_heads is null"),
         ({"hidden_size": "64"}, "hidden_size is '64'"),
         ({"hidden_size": 60}, "add head_dim"),
-        ({"head_dim": None, "model_type": "qwen3"}, "head_dim is absent"),
+        ({"head_dim": None, "model_type": "qwen3"}, "head_dim is null"),
+        ({"model_type": "qwen3"}, "head_dim is absent"),
         ({"head_dim": 8.0}, "head_dim is 8.0"),
         ({"vocab_size": "32k"}, "vocab_size is '32k'"),
         ({"model_type": "mistral"}, "sliding_window is absent"),
         ({"model_type": "gpt_oss", "head_dim": 8}, "sliding_window is absent"),
-        ({"model_type": "falcon", "multi_query": True}, "multi_query = True"),
-        ({"model_type": "jamba", "attn_layer_period": 8}, "attn_layer_period = 8"),
-        ({"model_type": "llama4_text", "attention_chunk_size": 8192}, "attention_chunk_size = 8192"),
+        ({"model_type": "jamba", "attn_layer_period": 8}, "attn_layer_offset is absent"),
+        ({"model_type": "jamba"}, "nothing says which of the 4 layers are which"),
+        ({"model_type": "llama4_text", "head_dim": 8}, "attention_chunk_size is absent"),
+        ({"model_type": "deepseek_v3"}, "kv_lora_rank is absent"),
+        ({"model_type": "new", "cache_quantum": 3}, "cache_quantum = 3 may change what its cache holds"),
+        ({"model_type": "bert"}, "bidirectional encoder"),
+        ({"model_type": "gemma3_text", "use_bidirectional_attention": True}, "use_bidirectional_attention is True"),
+        ({"model_type": "new", "is_encoder_decoder": True}, "give encoder_tokens"),
+        ({"num_hidden_layers": 10**9}, "at most"),
+        ({"num_kv_shared_layers": 5}, "num_kv_shared_layers is 5 and num_hidden_layers is 4"),
+        ({"num_kv_shared_layers": 4}, "no earlier layer of its kind"),
         ({"model_type": ["llama"]}, r"model_type is \['llama'\]"),
         ({"tie_word_embeddings": "no"}, "tie_word_embeddings is 'no'"),
         ({"layer_types": ["full_attention"]}, "layer_types"),
-        ({"layer_types": ["mamba"] * 4}, "mamba"),
+        ({"layer_types": ["mamba"] * 4}, "no field says what state"),
+        ({"layer_types": ["retention"] * 4}, "'retention'"),
         ({"layer_types": ["sliding_attention"] * 4, "model_type": "new"}, "add sliding_window"),
         ({"sliding_window": 16, "model_type": "new"}, "add layer_types"),
         ({"sliding_window": 16}, "model_type 'llama' has no windows"),
@@ -136,7 +146,7 @@ def test_absent_kv_heads_of_an_unknown_type_are_said_to_be_read_as_multi_head():
     config = {k: v for k, v in BASE.items() if k != "num_key_value_heads"} | {"model_type": "new"}
     spec = load_spec(config)
     assert spec.n_kv_heads == BASE["num_attention_heads"]
-    assert "KV heads are absent" in spec.notes[0]
+    assert "KV heads are absent" in " ".join(spec.notes)
 
 
 @pytest.mark.parametrize("model", [None, 123, ["llama-2-7b"], "x" * 5000])

@@ -1,0 +1,82 @@
+"""llama.cpp: everything is allocated when the context is made; a request then takes cells of it."""
+
+from collections import Counter
+
+from kvlib.engines.plan import Ask, Engine, Line, ceil_to
+from kvlib.engines.rules import RULES, VERSIONS
+from kvlib.errors import SpecError
+from kvlib.i18n import T
+from kvlib.spec import Layer
+
+PAD = 256
+
+
+def _rows(ask: Ask, cells: int, window_cells, streams: int) -> tuple[Line, ...]:
+    """cells: per stream, of a layer without a window. window_cells: the same of a layer with one."""
+    if any(layer.cross_tokens for layer in ask.spec.layers):
+        raise SpecError(f"{ask.spec.name} has cross-attention; llama.cpp keeps no K and V of it, so there is nothing to size")
+    if ask.tp > 1:
+        raise SpecError(f"tp is {ask.tp}; llama.cpp places whole layers on cards, or splits rows as the user asks; use tp=1")
+    lines = []
+    for layer, n in Counter(ask.spec.layers).items():
+        windowed = ask.hybrid and layer.cap is not None
+        cell, here = ask.token_bytes(layer), window_cells(layer) if windowed else cells
+        label = T(f"{n} 層", f"{n} layers" if n > 1 else "1 layer")
+        if cell:
+            lines.append(Line("window" if windowed else "full", label, f"{streams} × {n} × {here:,} × {cell:,} B",
+                              streams * n * here * cell))  # fmt: skip
+        if layer.state_bytes:
+            lines.append(Line("state", label + T("，循環狀態", ", recurrent state"), f"{ask.batch} × {n} × {layer.state_bytes:,} B",
+                              ask.batch * n * layer.state_bytes))  # fmt: skip
+    return tuple(lines)
+
+
+def admit(ask: Ask) -> dict:
+    """The cells that the batch's requests occupy; nothing is reserved for the tokens to come."""
+    lines = _rows(ask, ask.n_tokens, lambda layer: min(ask.n_tokens, layer.cap + ask.max_num_batched_tokens), ask.batch)
+    return {"lines": lines, "notes": _notes(ask)}
+
+
+def context(ask: Ask) -> tuple[int, int]:
+    """Cells per stream, and streams: one for all sequences when they share a buffer, else one each."""
+    n_ctx = ceil_to(ask.batch * ask.max_model_len, PAD)
+    return (n_ctx, 1) if ask.unified else (ceil_to(n_ctx // ask.batch, PAD), ask.batch)
+
+
+def allocate(ask: Ask) -> dict:
+    """The cache of a context for `batch` sequences of max_model_len tokens."""
+    cells, streams = context(ask)
+    sequences = ask.batch if ask.unified else 1
+
+    def window_cells(layer: Layer) -> int:
+        return ceil_to(min(cells, layer.cap * sequences + ask.max_num_batched_tokens), PAD)
+
+    return {"lines": _rows(ask, cells, window_cells, streams), "facts": {"n_ctx": cells * streams, "cells": cells,
+            "streams": streams}, "notes": _notes(ask)}  # fmt: skip
+
+
+def _notes(ask: Ask) -> tuple[str, ...]:
+    notes = []
+    if any(layer.state_bytes for layer in ask.spec.layers):
+        notes.append(T("llama.cpp 的循環狀態一律是 float32：以 dtype=float32 與 mamba_ssm_dtype=float32 讀入模型，數字才會相符",
+                       "llama.cpp keeps recurrent states in float32: read the model with dtype=float32 and "
+                       "mamba_ssm_dtype=float32 for its number"))  # fmt: skip
+    if any(layer.token_bytes for layer in ask.spec.layers):
+        notes.append(T("索引鍵按 vLLM 的 fp8 計；llama.cpp 以 K 的型別存放", "index keys are counted in vLLM's fp8; llama.cpp keeps them in "
+                       "the type of K"))  # fmt: skip
+    if ask.hybrid and any(layer.cap for layer in ask.spec.layers):
+        notes.append(T("架構沒有實作視窗，或用了 --swa-full 時，每層都留全部 token：hybrid=False",
+                       "where the architecture has no windows there, or with --swa-full, every layer keeps all tokens: "
+                       "hybrid=False"))  # fmt: skip
+    return tuple(notes)
+
+
+ENGINE = Engine(
+    name="llama.cpp",
+    version=VERSIONS["llama.cpp"],
+    defaults={"max_num_batched_tokens": 512, "max_model_len": None, "hybrid": True, "unified": False},
+    partition=None,
+    admit=admit,
+    allocate=allocate,
+    rules=RULES["llama.cpp"],
+)

@@ -1,0 +1,186 @@
+"""What is asked of an engine, and its answer: bytes of one rank, line by line.
+
+Invariant: a plan's bytes are the sum of its lines, and they are those of one tensor-parallel rank of the pipeline stage
+that holds most.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from kvlib.errors import SpecError, whole
+from kvlib.i18n import T
+from kvlib.kv_formats import kv_name, token_bytes
+from kvlib.spec import Layer, ModelSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule of an engine in both languages, and the file and symbol in which it was read."""
+
+    zh_tw: str
+    en: str
+    where: str
+
+    @property
+    def text(self) -> str:
+        """The rule in the current language."""
+        return T(self.zh_tw, self.en)
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question to an engine. Sizes are counts of tokens unless they say bytes; the defaults of an engine are filled in.
+
+    block_size: tokens per block or page. max_num_batched_tokens: tokens of one step (chunked prefill, micro-batch).
+    max_model_len: the longest request the engine is started for. pool_bytes: memory of one rank for the cache; None asks
+    for the smallest that serves `batch` requests. prefix_caching: are finished prefixes kept for reuse? hybrid: may layers
+    with a window keep less than the others? unified: do all sequences share one buffer (llama.cpp)?
+    """
+
+    spec: ModelSpec
+    n_tokens: int
+    kv_dtype: object = "bf16"
+    tp: int = 1
+    pp: int = 1
+    batch: int = 1
+    block_size: int | None = None
+    max_num_batched_tokens: int | None = None
+    max_model_len: int | None = None
+    pool_bytes: int | None = None
+    prefix_caching: bool = True
+    hybrid: bool = True
+    unified: bool = False
+
+    def token_bytes(self, layer: Layer) -> int:
+        """Bytes per token of one layer on one rank."""
+        return token_bytes(layer, self.kv_dtype, self.tp)
+
+    def state_bytes(self, layer: Layer) -> int:
+        """Bytes of one layer's recurrent state on one rank: split over the ranks by its heads."""
+        return -(-layer.state_bytes // self.tp)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One summand. key: the same in both languages. formula: the arithmetic with its numbers. nbytes: of the whole batch."""
+
+    key: str
+    label: str
+    formula: str
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An engine's answer. blocks: blocks, pages or slots handed out, None where the engine has none.
+
+    unit: how the bytes of one block come about. facts: further numbers, such as the tokens that a pool holds.
+    """
+
+    ask: Ask
+    engine: "Engine"
+    meaning: str
+    lines: tuple[Line, ...]
+    stage: int = 0
+    blocks: int | None = None
+    unit: str = ""
+    facts: Mapping[str, float] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes on one rank of the largest stage, all sequences of the batch together."""
+        return sum(line.nbytes for line in self.lines)
+
+    def as_dict(self) -> dict:
+        """For JSON. The texts in label, formula, unit, notes and rules are in the current language."""
+        ask = self.ask
+        return {
+            "model": ask.spec.name, "meaning": self.meaning, "engine": self.engine.name, "version": self.engine.version,
+            "n_tokens": ask.n_tokens, "batch": ask.batch, "kv_dtype": kv_name(ask.kv_dtype), "tp": ask.tp, "pp": ask.pp,
+            "block_size": ask.block_size, "max_num_batched_tokens": ask.max_num_batched_tokens,
+            "max_model_len": ask.max_model_len, "pool_bytes": ask.pool_bytes, "prefix_caching": ask.prefix_caching,
+            "hybrid": ask.hybrid, "unified": ask.unified, "stage": self.stage, "blocks": self.blocks, "unit": self.unit,
+            "bytes": self.nbytes,
+            "lines": [{"key": x.key, "label": x.label, "formula": x.formula, "bytes": x.nbytes} for x in self.lines],
+            "facts": dict(self.facts), "notes": list(self.notes),
+            "rules": [{"rule": rule.text, "where": rule.where} for rule in self.engine.rules],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine in one version. defaults: the options it reads, with the value it uses when none is given."""
+
+    name: str
+    version: str
+    defaults: Mapping[str, object]
+    rules: tuple[Rule, ...]
+    partition: Callable[[int, int], list[int]] | None
+    admit: Callable[[Ask], dict]
+    allocate: Callable[[Ask], dict]
+
+    def stages(self, ask: Ask) -> list[range]:
+        """The layers of each pipeline stage. Raises SpecError where the engine has no rule of its own for it."""
+        n_layers = ask.spec.n_layers
+        if ask.pp > 1 and self.partition is None:
+            raise SpecError(f"pp is {ask.pp}, and {self.name} places layers by the memory that each card has left, not by a "
+                            "rule; use pp=1")  # fmt: skip
+        if ask.pp > n_layers:
+            raise SpecError(f"pp is {ask.pp} and {ask.spec.name} has {n_layers} layers; choose at most that many stages")
+        sizes = self.partition(n_layers, ask.pp) if ask.pp > 1 else [n_layers]
+        starts = [sum(sizes[:i]) for i in range(len(sizes))]
+        return [range(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+
+
+def middle_first(n_layers: int, pp: int) -> list[int]:
+    """vLLM: what is left after an even split goes to the stages before the last, from the back."""
+    base, left = divmod(n_layers, pp)
+    return [base + (pp - 1 - left <= stage < pp - 1) for stage in range(pp)]
+
+
+def last_first(n_layers: int, pp: int) -> list[int]:
+    """SGLang: what is left after an even split goes to the last stages."""
+    base, left = divmod(n_layers, pp)
+    return [base + (stage >= pp - left) for stage in range(pp)]
+
+
+def ceil_to(n: int, multiple: int) -> int:
+    """`n` rounded up to a multiple."""
+    return -(-n // multiple) * multiple
+
+
+def checked(ask: Ask, engine: Engine) -> Ask:
+    """`ask` with the engine's defaults filled in. Raises SpecError for a value out of range or an option it does not read."""
+    if not isinstance(ask.spec, ModelSpec):
+        raise SpecError(f"spec is {ask.spec!r}; expected a ModelSpec: load_spec({ask.spec!r})")
+    kv_name(ask.kv_dtype)
+    whole("n_tokens", ask.n_tokens, 0)
+    for name in ("tp", "pp", "batch"):
+        whole(name, getattr(ask, name))
+    filled = {}
+    for name, usual in OPTIONS.items():
+        value = getattr(ask, name)
+        if name not in engine.defaults:
+            if value != usual:
+                raise SpecError(f"{name} is {value!r}, and {engine.name} has no such option; leave it out")
+        elif usual is None and value is None:
+            filled[name] = engine.defaults[name]
+        elif usual is None:
+            whole(name, value)
+        elif not isinstance(value, bool):
+            raise SpecError(f"{name} is {value!r}; expected true or false")
+    filled = {name: value for name, value in filled.items() if value is not None}
+    longest = ask.max_model_len
+    if longest is None and "max_model_len" in engine.defaults:
+        filled["max_model_len"] = max(1, ask.n_tokens)
+    elif longest is not None and ask.n_tokens > longest:
+        raise SpecError(f"n_tokens is {ask.n_tokens} and more than max_model_len = {longest}; raise max_model_len")
+    return Ask(**{**{name: getattr(ask, name) for name in ask.__dataclass_fields__}, **filled})
+
+
+OPTIONS = {
+    "block_size": None, "max_num_batched_tokens": None, "max_model_len": None, "pool_bytes": None,
+    "prefix_caching": True, "hybrid": True, "unified": False,
+}  # fmt: skip
+"""Options that not every engine reads, with the value that means "not given"."""

@@ -1,0 +1,80 @@
+"""transformers: no pool and no blocks. A DynamicCache holds what a request has, a StaticCache what it may come to have."""
+
+from collections import Counter
+
+from kvlib.engines.plan import Ask, Engine, Line
+from kvlib.engines.rules import RULES, VERSIONS
+from kvlib.errors import SpecError
+from kvlib.i18n import T
+from kvlib.spec import Layer
+
+
+def _kept(layer: Layer, n_tokens: int) -> int:
+    """Tokens in a DynamicCache: one fewer than the window, because the next query brings its own.
+
+    With a window of 1 the slice that drops the others is empty, and all tokens stay.
+    """
+    return n_tokens if layer.cap is None or layer.cap == 1 else min(n_tokens, max(layer.cap - 1, 0))
+
+
+def _lines(ask: Ask, kept) -> tuple[Line, ...]:
+    """One line for equal layers, and one for what does not depend on tokens."""
+    _check(ask)
+    lines = []
+    for layer, n in Counter(ask.spec.layers).items():
+        cell, tokens = ask.token_bytes(layer), kept(layer)
+        label = T(f"{n} 層", f"{n} layers" if n > 1 else "1 layer")
+        if cell and layer.cap != 0:
+            lines.append(Line("window" if layer.cap else "full", label, f"{ask.batch} × {n} × {tokens:,} × {cell:,} B",
+                              ask.batch * n * tokens * cell))  # fmt: skip
+        if cell and layer.cross_tokens:
+            lines.append(Line("cross", label + T("，交叉注意力", ", cross-attention"),
+                              f"{ask.batch} × {n} × {layer.cross_tokens:,} × {cell:,} B", ask.batch * n * layer.cross_tokens * cell))  # fmt: skip
+        if layer.state_bytes:
+            state = ask.state_bytes(layer)
+            lines.append(Line("state", label + T("，循環狀態", ", recurrent state"), f"{ask.batch} × {n} × {state:,} B",
+                              ask.batch * n * state))  # fmt: skip
+    return tuple(lines)
+
+
+def _check(ask: Ask) -> None:
+    for layer in ask.spec.layers:
+        if layer.n_kv_heads % ask.tp:
+            raise SpecError(f"tp is {ask.tp} and does not divide the layer's {layer.n_kv_heads} KV heads; transformers splits "
+                            "whole heads and copies none")  # fmt: skip
+
+
+def admit(ask: Ask) -> dict:
+    """What a DynamicCache holds after n_tokens; it grows with every step, nothing is reserved ahead."""
+    lines = _lines(ask, lambda layer: _kept(layer, ask.n_tokens))
+    peak = sum(line.nbytes for line in _lines(ask, lambda layer: ask.n_tokens))
+    held = sum(line.nbytes for line in lines)
+    note = T(f"整段預填之後，視窗層的張量仍是整段提示的視圖（view），背後的記憶體是 {peak:,} B，到第一個解碼步才放掉",
+             f"right after one long prefill the windowed tensors are views of the whole prompt: {peak:,} B stay in use until "
+             "the first decode step")  # fmt: skip
+    return {"lines": lines, "facts": {"bytes_after_prefill": peak}, "notes": (*((note,) if peak > held else ()), *_notes(ask))}
+
+
+def allocate(ask: Ask) -> dict:
+    """What a StaticCache holds from its first step on: max_model_len tokens in every layer without a window."""
+    longest = ask.max_model_len
+    lines = _lines(ask, lambda layer: longest if layer.cap is None else min(longest, layer.cap))
+    return {"lines": lines, "facts": {"tokens": longest}, "notes": _notes(ask)}
+
+
+def _notes(ask: Ask) -> tuple[str, ...]:
+    if not any(layer.token_bytes for layer in ask.spec.layers):
+        return ()
+    return (T("索引鍵按引擎的 fp8 計；transformers 以模型的型別存放", "index keys are counted in the fp8 of serving engines; transformers "
+              "keeps them in the model's dtype"),)  # fmt: skip
+
+
+ENGINE = Engine(
+    name="transformers",
+    version=VERSIONS["transformers"],
+    defaults={"max_model_len": None},
+    partition=None,
+    admit=admit,
+    allocate=allocate,
+    rules=RULES["transformers"],
+)

@@ -1,0 +1,140 @@
+"""vLLM: blocks of equal size for groups of layers, handed out from one pool.
+
+    bytes of a request = Σ over groups of its blocks · bytes of one block of the pool
+
+Layers that keep the same thing form groups of equal length, and every group draws its blocks from the same pool. A block
+is therefore as wide as the widest group, whoever holds it.
+"""
+
+from kvlib.engines.groups import Cache, Group, cache_groups
+from kvlib.engines.plan import Ask, Engine, Line, middle_first
+from kvlib.engines.rules import RULES, VERSIONS
+from kvlib.i18n import T
+
+
+def in_flight(ask: Ask) -> int:
+    """Tokens scheduled and not yet settled: one full step per batch under way, and scheduling ahead adds one batch."""
+    return (ask.pp + 1) * ask.max_num_batched_tokens
+
+
+def request_blocks(cache: Cache, n_tokens: int, longest: int, flying: int) -> tuple[int, str]:
+    """Blocks of one group for a request, and the arithmetic.
+
+    longest: max_model_len. flying: tokens scheduled and not yet settled.
+    """
+    size = cache.block_size
+    if cache.kind == "state":
+        return cache.span, str(cache.span)
+    if cache.kind == "cross":
+        return -(-cache.span // size), f"⌈{cache.span:,}/{size}⌉"
+    blocks, text = -(-n_tokens // size), f"⌈{n_tokens:,}/{size}⌉"
+    if cache.kind in ("full", "latent"):
+        return blocks, text
+    more = 1 if cache.kind == "sliding" else 0
+    kept = min(cache.span - more + flying, longest)
+    most = -(-kept // size) + more
+    if most >= blocks:
+        return blocks, text
+    plus = " + 1" if more else ""
+    return most, f"⌈{kept:,}/{size}⌉{plus}"
+
+
+def pool_block(ask: Ask, groups: list[Group]) -> tuple[int, int, str]:
+    """The stage whose pool block is widest, the bytes of that block, and how they come about."""
+    def widest(stage: range) -> Group:
+        here = ([m for m in group if m[0] in stage] for group in groups)
+        return max(here, key=lambda group: sum(c.page for _, c in group), default=[])
+
+    blocks = [widest(stage) for stage in ENGINE.stages(ask)]
+    sizes = [sum(c.page for _, c in group) for group in blocks]
+    stage = sizes.index(max(sizes))
+    pages: dict[tuple[int, int], int] = {}
+    for _, c in blocks[stage]:
+        padded = c.kind == "state" or c.page != c.block_size * c.token_bytes
+        key = (0, c.page) if padded else (c.block_size, c.token_bytes)
+        pages[key] = pages.get(key, 0) + 1
+    parts = [f"{n} × {each:,} B" if not tokens else f"{n} {T('層', 'layers' if n > 1 else 'layer')} × {tokens:,} "
+             f"{T('個 token', 'tokens')} × {each:,} B" for (tokens, each), n in pages.items()]  # fmt: skip
+    return stage, sizes[stage], " + ".join(parts)
+
+
+LABELS = {
+    "full": ("全注意力", "full attention"), "latent": ("潛在向量（MLA）", "latent (MLA)"),
+    "sliding": ("滑動視窗", "sliding window"), "chunked": ("分段注意力", "chunked attention"),
+    "cross": ("交叉注意力", "cross-attention"), "state": ("循環狀態", "recurrent state"),
+}  # fmt: skip
+
+
+def admit(ask: Ask) -> dict:
+    """The blocks that the scheduler sets aside for the batch's requests."""
+    groups = cache_groups(ask)
+    stage, block, unit = pool_block(ask, groups)
+    found: dict[tuple[str, int, str], int] = {}
+    for group in groups:
+        cache = group[0][1]
+        key = (cache.kind, *request_blocks(cache, ask.n_tokens, ask.max_model_len, in_flight(ask)))
+        found[key] = found.get(key, 0) + 1
+    lines = []
+    for (kind, blocks, text), n in found.items():
+        times = "".join(f"{x} × " for x in (n, ask.batch) if x > 1)
+        label = T(*LABELS[kind]) + (T(f"，{n} 組", f", {n} groups") if n > 1 else "")
+        lines.append(Line(kind, label, f"{times}{text} = {n * ask.batch * blocks:,} × {block:,} B", n * ask.batch * blocks * block))
+    total = ask.batch * sum(n * blocks for (_, blocks, _), n in found.items())
+    return {"lines": tuple(lines), "stage": stage, "blocks": total, "unit": unit, "facts": {"block_bytes": block},
+            "notes": _notes(ask, groups)}  # fmt: skip
+
+
+def start_up_blocks(ask: Ask, groups: list[Group], flying: int | None = None) -> int:
+    """Blocks that a request of max_model_len counts for when the pool is sized: windows with their full allowance."""
+    total = 0
+    for group in groups:
+        cache = group[0][1]
+        endless = 1 << 62  # no request is so short that it would need less than the allowance
+        n_tokens = endless if cache.kind in ("sliding", "chunked") else ask.max_model_len
+        total += request_blocks(cache, n_tokens, ask.max_model_len, flying or in_flight(ask))[0]
+    return total
+
+
+def allocate(ask: Ask) -> dict:
+    """The pool: as many blocks as fit into pool_bytes, or those of the batch; one of them is never handed out."""
+    groups = cache_groups(ask)
+    stage, block, unit = pool_block(ask, groups)
+    if not block:
+        return {"lines": (), "notes": _notes(ask, groups)}
+    per_request = start_up_blocks(ask, groups)
+    n_blocks = ask.batch * per_request + 1 if ask.pool_bytes is None else ask.pool_bytes // block
+    text = (f"{ask.batch} × {per_request:,} + 1 = {n_blocks:,}" if ask.pool_bytes is None
+            else f"⌊{ask.pool_bytes:,} / {block:,}⌋ = {n_blocks:,}")  # fmt: skip
+    requests = n_blocks / per_request
+    line = Line("pool", T("區塊池", "block pool"), f"{text} × {block:,} B", n_blocks * block)
+    facts = {"block_bytes": block, "blocks_per_request": per_request, "requests": round(requests, 2),
+             "tokens": int(requests * ask.max_model_len)}  # fmt: skip
+    return {"lines": (line,), "stage": stage, "blocks": n_blocks, "unit": unit, "facts": facts, "notes": _notes(ask, groups)}
+
+
+def _notes(ask: Ask, groups: list[Group]) -> tuple[str, ...]:
+    notes = []
+    sizes = {c.block_size for group in groups for _, c in group if c.kind != "state"}
+    if sizes - {ask.block_size}:
+        notes.append(T(f"vLLM 把區塊加大到 {max(sizes):,} 個 token，讓各層的頁一樣大",
+                       f"vLLM enlarges the block to {max(sizes):,} tokens so that all pages are of one size"))  # fmt: skip
+    lengths = {len(group) for group in groups}
+    if padding := sum(max(lengths) - len(group) for group in groups) if groups else 0:
+        notes.append(T(f"各組補到 {max(lengths)} 層：補了 {padding} 層不存的頁",
+                       f"groups are padded to {max(lengths)} layers: {padding} pages of each set of blocks hold nothing"))  # fmt: skip
+    if ask.tp > 1 and any(layer.state_bytes for layer in ask.spec.layers):
+        notes.append(T("狀態按頭分到各卡；組數除不盡時 vLLM 會多存幾份", "the state is split over the ranks by heads; where its groups "
+                       "do not divide, vLLM keeps copies on top"))  # fmt: skip
+    return tuple(notes)
+
+
+ENGINE = Engine(
+    name="vllm",
+    version=VERSIONS["vllm"],
+    defaults={"block_size": 16, "max_num_batched_tokens": 8192, "max_model_len": None, "pool_bytes": None, "prefix_caching": True,
+              "hybrid": True},
+    partition=middle_first,
+    admit=admit,
+    allocate=allocate,
+    rules=RULES["vllm"],
+)

@@ -1,0 +1,103 @@
+"""Which weight tensors a decoder has beyond what its config says: one `Layout` row per `model_type`.
+
+A published config does not say everything: that Qwen2 puts biases on q, k and v, or that Gemma-2 has four norms in each
+layer, stands only in the model's class. These rows hold those facts and nothing else. A fact that a config may change is
+a pair: the field that says it, and what its absence means.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kvlib.errors import whole
+from kvlib.fields import Fields
+from kvlib.spec import Layer, Weight
+
+Switch = bool | tuple[str, bool]
+"""A fact of the class, or a field that decides it with the value that its absence means."""
+
+Size = str | Callable[[Fields], int]
+"""A field, or a rule where the class computes the size from several."""
+
+ATTENTION_BIAS = ("attention_bias", False)
+
+
+def on(fields: Fields, switch: Switch) -> bool:
+    """The fact that `switch` stands for."""
+    return switch if isinstance(switch, bool) else fields.flag(switch[0], default=switch[1])
+
+
+def size(fields: Fields, name: Size, minimum: int = 1) -> int:
+    """The size that `name` stands for. Raises MissingField when it is absent, SpecError when it is malformed."""
+    return fields.integer(name, minimum=minimum) if isinstance(name, str) else name(fields)
+
+
+def layer_size(fields: Fields, name: Size, layer: int, n_layers: int) -> int:
+    """The size that `name` stands for in one layer: a config may list one for each."""
+    if isinstance(name, str) and isinstance(fields.get(name), list):
+        return whole(f"{fields.where}: {name}[{layer}]", fields.listed(name, n_layers)[layer])
+    return size(fields, name)
+
+
+@dataclass(frozen=True, slots=True)
+class Experts:
+    """A mixture of experts.
+
+    where: which layers have it: "all", or the rule of `blocks.sparse_layers`. width: inner width of one expert.
+    shared_count, shared_width: fields of the experts that every token uses: their number (one where no field says it)
+    and their width (that of the others where no field says it); none at all where both are empty.
+    shared_gate: does a learned gate weigh the shared expert? correction: is the per-expert bias of the router a parameter?
+    latent: field of a narrower width that the routed experts work in, between two projections.
+    """
+
+    where: str = "all"
+    width: Size = "moe_intermediate_size"
+    shared_count: str = ""
+    shared_width: Size = ""
+    shared_gate: bool = False
+    router_bias: Switch = False
+    bias: Switch = False
+    correction: bool = False
+    latent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The weight tensors of one model type.
+
+    tied: does the head reuse the embedding where `tie_word_embeddings` is absent? head_bias: has the head a bias?
+    positions: field that holds the number of learned position embeddings, and how many more the class adds.
+    embedding_width: field of an embedding narrower than the hidden size, with a projection in and one out.
+    embedding_norm, final_norm: is there a norm after the embedding, and one before the head?
+    norms: norm vectors of the hidden size in each layer; norm_bias: does each come with a bias?
+    qkv_bias, o_bias, mlp_bias: biases of the linear maps.
+    qk_norm: "head" normalises each head of q and k with one vector, "full" with one as wide as all heads; "" not at all.
+    q_gate: "value" gates the attention output element by element, "head" with one number per query head.
+    sinks: a learned attention-sink value per query head?
+    gated: has the feed-forward block a gate (SwiGLU, GeGLU)? mlp_width: its inner width.
+    mixer: the tensors of one layer that keeps a recurrent state. one_block: is a layer either a mixer or a feed-forward
+    block, with one norm, instead of both? indexer: does sparse attention select tokens with an indexer of its own?
+    extra: tensors that no other fact describes.
+    """
+
+    tied: bool = False
+    head_bias: Switch = False
+    positions: tuple[str, int] | None = None
+    embedding_width: str = ""
+    embedding_norm: bool = False
+    final_norm: Switch = True
+    norms: int | Callable[[Fields], int] = 2
+    norm_bias: Switch = False
+    qkv_bias: Switch = ATTENTION_BIAS
+    o_bias: Switch = ATTENTION_BIAS
+    qk_norm: str = ""
+    qk_norm_when: Switch = True
+    q_gate: str = ""
+    sinks: Switch = False
+    indexer: bool = False
+    gated: bool = True
+    mlp_bias: Switch = False
+    mlp_width: Size = "intermediate_size"
+    experts: Experts | None = None
+    mixer: Callable[[Fields, Layer], list[Weight]] | None = None
+    one_block: bool = False
+    extra: tuple[Callable[[Fields, tuple[Layer, ...]], list[Weight]], ...] = ()

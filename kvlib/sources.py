@@ -1,0 +1,93 @@
+"""Where a model's config comes from: a preset, a file or folder, a .gguf file, a Hub id, or a mapping."""
+
+import json
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from kvlib.errors import SpecError
+
+MODELS = Path(__file__).parent / "models"
+
+
+def presets() -> list[str]:
+    """Names of the models shipped with kvlib, sorted."""
+    return sorted(path.stem for path in MODELS.glob("*.json"))
+
+
+def shipped(preset: str) -> dict:
+    """What kvlib ships of one preset: name, hub_id, source (where each fact was read) and config (as published)."""
+    return json.loads((MODELS / f"{preset}.json").read_text(encoding="utf-8"))
+
+
+def find_config(model: str | Path | Mapping) -> tuple[str, str, Mapping]:
+    """A model's name, where its config was found, and the config.
+
+    Raises SpecError when `model` names nothing, and for a file that is not a config.
+    """
+    if isinstance(model, Mapping):
+        return str(model.get("_name_or_path") or model.get("model_type") or "config"), "mapping", model
+    if not isinstance(model, str | Path):
+        raise SpecError(f"model is {model!r}; expected a preset's name, a path, a Hub id, or a mapping of config fields")
+    if model in presets():
+        return _preset(model)
+    path = Path(model)
+    try:
+        path = path / "config.json" if path.is_dir() else path
+        if path.is_file():
+            return _file(path)
+    except OSError as error:  # a name too long for a path, a folder that may not be read
+        raise SpecError(f"model is {str(model)[:80]!r}: {error.strerror}; give a preset's name or a readable path") from error
+    if _is_hub_id(str(model)):
+        same = next((p for p in presets() if shipped(p)["hub_id"].lower() == str(model).lower()), None)
+        return _preset(same) if same else _from_hub(str(model))
+    near = get_close_matches(str(model).lower(), presets(), n=1)
+    raise SpecError(f"model is {str(model)!r}: neither a file, nor a folder with a config.json, nor a preset"
+                    + (f"; did you mean {near[0]}?" if near else "; `kvlib models` lists the presets"))  # fmt: skip
+
+
+def _preset(name: str) -> tuple[str, str, Mapping]:
+    data = shipped(name)
+    return data["name"], data["source"], data["config"]
+
+
+def _file(path: Path) -> tuple[str, str, Mapping]:
+    if path.suffix.lower() == ".gguf":
+        from kvlib.gguf_reader import read_gguf
+
+        return path.stem, str(path), read_gguf(path)
+    return path.parent.name if path.name == "config.json" else path.stem, str(path), _json(path)
+
+
+def _json(path: Path) -> Mapping:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise SpecError(f"{path} is not JSON ({error}); give the model's config.json") from error
+    if not isinstance(data, Mapping):
+        raise SpecError(f"{path} holds a {type(data).__name__}; a config.json holds one object with named fields")
+    if isinstance(data.get("config"), Mapping) and "hub_id" in data:  # a file of kvlib/models
+        return data["config"]
+    return data
+
+
+def _is_hub_id(text: str) -> bool:
+    organisation, slash, name = text.partition("/")
+    return bool(slash and organisation and name) and not {"/", "\\", " "} & set(name) and organisation not in (".", "..", "~")
+
+
+def _from_hub(repo: str) -> tuple[str, str, Mapping]:
+    """The config.json of a Hub repository, by the hub client, which brings its own cache, token and offline mode."""
+    way_out = "download its config.json and give the path of that file"
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError as error:
+        raise SpecError(f"model is {repo!r}: neither a file nor a preset; to read it from the Hub, pip install huggingface_hub, "
+                        f"or {way_out}") from error  # fmt: skip
+    try:
+        path = hf_hub_download(repo, "config.json", etag_timeout=5)
+    except Exception as error:  # its own errors and those of the network, all of one meaning here
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise SpecError(f"model is {repo!r}: neither a file nor a preset, and the Hub did not give its config.json "
+                        f"({reason}); {way_out}") from error  # fmt: skip
+    return repo.partition("/")[2], f"config.json of {repo}", _json(Path(path))
