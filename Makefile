@@ -23,8 +23,8 @@ BOOK_LANG ?= en
 NOTEBOOKS := $(wildcard $(foreach folder,notebooks exercises solutions,$(folder)/en $(folder)/zh-TW))
 NBVAL := --nbval --nbval-current-env --nbval-cell-timeout=120 \
 	--nbval-sanitize-with=tests/book/sanitize.cfg
-PIP_INSTALL = $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt \
-	$(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+PIP_OPTIONS = --disable-pip-version-check -c constraints.txt $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
+PIP_INSTALL = $(BIN)/python -m pip install $(PIP_OPTIONS)
 
 export PYTHONUTF8 = 1
 
@@ -55,6 +55,7 @@ lint: .venv/.dev
 
 bench: .venv/.dev .venv/.peers
 	$(BIN)/python benchmarks/cli_start.py
+	$(BIN)/python benchmarks/calculators.py
 	$(BIN)/python benchmarks/decode_attention.py
 	$(BIN)/python benchmarks/token_loop.py
 
@@ -74,9 +75,9 @@ freeze: .venv/.dev
 	touch .venv/.book $@
 
 # Tools that the benchmarks run beside ours, in an environment of their own.
-.venv/.peers: benchmarks/peers.txt | .venv/pyvenv.cfg
+.venv/.peers: benchmarks/peers.txt constraints.txt | .venv/pyvenv.cfg
 	$(BIN)/python -m venv .venv/peers
-	$(patsubst .venv/%,.venv/peers/%,$(BIN))/python -m pip install --disable-pip-version-check -r benchmarks/peers.txt
+	$(patsubst .venv/%,.venv/peers/%,$(BIN))/python -m pip install $(PIP_OPTIONS) -r benchmarks/peers.txt
 	touch $@
 
 .venv/pyvenv.cfg:

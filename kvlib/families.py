@@ -27,6 +27,7 @@ class Family:
     per_layer: attentions per layer, each with a cache of its own.
     sliding_kv_heads: how many times `num_key_value_heads` a sliding layer has when `swa_num_key_value_heads` is absent.
     ignored: fields that the class does not look at, though other classes do.
+    renamed: (name here, name elsewhere) of fields whose name means something else in other classes.
     state_dtype: the dtype of a recurrent state when `mamba_ssm_dtype` is absent; None: the model's.
     state_heads: does a recurrent layer keep one head_dim × head_dim matrix per query head (lightning attention)?
     encoder: is it a bidirectional encoder, which keeps no cache unless `is_decoder` is true?
@@ -43,6 +44,7 @@ class Family:
     per_layer: int = 1
     sliding_kv_heads: int = 1
     ignored: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
     state_dtype: str | None = None
     state_heads: bool = False
     encoder: bool = False
@@ -58,6 +60,7 @@ GENERIC = Family(windows=True, window_switch=True)
 """An unknown model type whose config has the ordinary fields, and none that may change the cache and is not read."""
 
 KV, HEAD, WINDOW, LATENT = "num_key_value_heads", "head_dim", "sliding_window", "kv_lora_rank"
+LONGEST, STATE_HEADS = "max_position_embeddings", "mamba_n_heads"
 
 
 def _rows(names: str, family: Family) -> dict[str, Family]:
@@ -72,15 +75,17 @@ FAMILIES: dict[str, Family] = {
     # all layers full; what an absent field means is all that differs
     **_rows("""apertus arcee aria_text cohere diffllama flex_olmo granite granitemoe granitemoeshared hunyuan_v1_dense
         hunyuan_v1_moe hyperclovax jais2 llama nanochat nemotron olmo olmo2 olmoe phi gpt2 gptj gpt_neox gpt_neox_japanese
-        gpt_bigcode codegen bloom falcon mpt opt persimmon biogpt xglm openai-gpt ctrl git""", Family()),
-    **_rows("""bitnet emu3_text_model ernie4_5_moe exaone glm4_moe glm4v_text glm4v_moe_text jetmoe mllama_text_model
-        stablelm""", Family((KV,))),
-    **_rows("""ernie4_5 gemma glm glm4 helium hy_v3 internlm3 iquestcoder minimax_m2 sarvam_moe seed_oss solar_open""",
+        codegen bloom mpt opt persimmon biogpt xglm openai-gpt ctrl git""", Family()),
+    **_rows("falcon gpt_bigcode", Family(("multi_query",))),
+    **_rows("""bitnet emu3_text_model ernie4_5_moe exaone glm4_moe glm4v_text glm4v_moe_text stablelm""", Family((KV,))),
+    **_rows("""ernie4_5 gemma glm glm4 helium hy_v3 internlm3 iquestcoder jetmoe minimax_m2 sarvam_moe seed_oss solar_open""",
             Family((KV, HEAD))),
     "dbrx": Family((KV,)),
+    "mllama_text_model": Family((KV,), kind=None),
     # latent attention
     **_rows("deepseek_v2 deepseek_v3 kimi_k2 glm4_moe_lite minicpm3 sarvam_mla youtu axk1", Family((LATENT,))),
-    **_rows("deepseek_v32 glm_moe_dsa axk2 hy_v4", Family((LATENT,), kind="indexed_attention")),
+    **_rows("deepseek_v32 glm_moe_dsa axk2", Family((LATENT,), kind="indexed_attention")),
+    "hy_v4": Family((LATENT, "indexer_types"), kind="indexed_attention"),
     "longcat_flash": Family((LATENT,), per_layer=2),
     # windows and chunks
     **_rows("phi3 doge", Family(windows=True)),
@@ -88,16 +93,18 @@ FAMILIES: dict[str, Family] = {
     "ministral3": Family((KV, HEAD), windows=True),
     **_rows("mistral ministral", _windowed((KV,))),
     "moshi": _windowed(()),
-    **_rows("cohere2 olmo3", _windowed((), full_every=4)),
+    "cohere2": _windowed((), full_every=4),
+    "olmo3": _windowed((LONGEST,), full_every=4),
     **_rows("afmoe cohere2_moe", _windowed((HEAD,), full_every=4)),
-    **_rows("exaone4 exaone_moe", _windowed((KV,), full_every=4)),
+    **_rows("exaone4 exaone_moe", _windowed((KV, LONGEST), full_every=4)),
     **_rows("gemma2 gpt_oss vaultgemma", _windowed((KV, HEAD), full_every=2)),
     "gemma3_text": _windowed((KV, HEAD), full_every=6),
     "gemma3n_text": _windowed((KV, HEAD, "num_kv_shared_layers"), full_every=5),
     **_rows("gemma4_text gemma4_unified_text", _windowed((KV, HEAD, "global_head_dim"), full_every=6)),
     "kolibri1": _windowed((KV, HEAD), full_every=5),
-    "mimo_v2_flash": _windowed((KV, HEAD), kind=None, sliding_kv_heads=2),
+    "mimo_v2_flash": _windowed((KV, HEAD, "v_head_dim"), kind=None, sliding_kv_heads=2),
     "gpt_neo": _windowed((), kind=None),
+    **_rows("beam flint laguna mellum", _windowed((KV, HEAD), kind=None)),
     "cwm": _windowed((KV, HEAD), full_every=4, full_at=0),
     "granite_swa": _windowed((KV,), full_every=4, full_at=0),
     "granitemoe_swa": _windowed((), full_every=4, full_at=0),
@@ -111,14 +118,17 @@ FAMILIES: dict[str, Family] = {
     "smollm3": Family((KV,), windows=True, window_switch=True, kind="full_attention"),
     "dots1": _windowed((KV,), full_below=True),
     # recurrent states
-    **_rows("mamba mamba2 falcon_mamba", Family(kind="recurrent")),
-    "bamba": Family(kind="recurrent"),
-    "falcon_h1": Family((KV,), kind="hybrid"),
-    **_rows("jamba granitemoehybrid", Family((KV,), kind=None)),
-    "nemotron_h": Family((KV,), kind=None, state_dtype="fp32"),
-    "zamba": Family((KV,), kind=None, attention="hybrid", ignored=("n_mamba_heads",)),
-    "zamba2": Family(kind=None, ignored=("kv_channels", "num_query_groups")),
+    **_rows("mamba falcon_mamba", Family(kind="recurrent")),
+    "mamba2": Family((STATE_HEADS,), kind="recurrent", renamed=(("num_heads", STATE_HEADS), ("head_dim", "mamba_d_head"))),
+    "bamba": Family((STATE_HEADS,), kind="recurrent"),
+    "falcon_h1": Family((KV, STATE_HEADS), kind="hybrid"),
+    "jamba": Family((KV,), kind=None),
+    "granitemoehybrid": Family((STATE_HEADS,), kind=None),
+    "nemotron_h": Family((KV, HEAD, STATE_HEADS), kind=None, state_dtype="fp32"),
+    "zamba": Family((KV, HEAD), kind=None, ignored=("attn_layer_period", "attn_layer_offset", "n_mamba_heads")),
+    "zamba2": Family((HEAD, STATE_HEADS), kind=None, ignored=("kv_channels", "num_query_groups")),
     **_rows("qwen3_next qwen3_5_text qwen3_5_moe_text", Family((KV, HEAD), kind=None, state_dtype="fp32")),
+    "lara_mini": _windowed((KV, HEAD), kind=None, state_dtype="fp32"),
     "olmo_hybrid": Family(kind=None, state_dtype="fp32"),
     **_rows("kimi_linear bailing_hybrid", Family((LATENT,), kind=None, state_dtype="fp32")),
     "recurrent_gemma": _windowed((), kind=None, attention="sliding_attention", state_dtype="fp32"),

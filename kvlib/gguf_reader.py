@@ -108,15 +108,15 @@ def _heads(keys: Keys) -> dict:
         config["num_key_value_heads"] = config["num_attention_heads"]
     v_dim = keys.optional("attention.value_length") or keys.divided("embedding_length", max(heads))
     config |= {"head_dim": k_dim} | ({"v_head_dim": v_dim} if v_dim != k_dim else {})
-    for key, field in (("key_length_swa", "swa_head_dim"), ("value_length_swa", "swa_v_head_dim")):
-        if (width := keys.optional(f"attention.{key}")) is not None and keys.get("attention.sliding_window"):
-            config[field] = width
+    if (width := keys.optional("attention.key_length_swa")) is not None:
+        config |= {"global_head_dim": k_dim, "swa_head_dim": width, "swa_v_head_dim": keys.integer("attention.value_length_swa")}
     return config
 
 
 def _kinds(keys: Keys, row: Architecture) -> dict:
     """The kind of every layer, and the size of its windows or chunks."""
-    n, kinds, sizes = keys.n_layers, [row.kind] * keys.n_layers, {"sliding_window": None}
+    n, usual = keys.n_layers, row.kind if keys.get("attention.indexer.key_length") is None else "indexed_attention"
+    kinds, sizes = [usual] * n, {"sliding_window": None}
     given = keys.optional("attention.sliding_window")
     window = row.window if given is None else given
     if row.chunk and given != 0:  # llama.cpp reads the key for nothing but its zero

@@ -85,6 +85,8 @@ def read_window(fields: Fields, family: Family) -> int | None:
     if not fields.has("sliding_window"):
         family.needs(fields, "sliding_window")
     window, longest = fields.optional("sliding_window"), fields.optional("max_position_embeddings")
+    if window is not None and longest is None:
+        family.needs(fields, "max_position_embeddings")
     if window is not None and not family.windows:
         raise SpecError(f"{fields.where}: {fields.key('sliding_window')} is {window} and model_type "
                         f"{fields.get('model_type')!r} has no windows; remove it or correct model_type")  # fmt: skip
@@ -120,15 +122,18 @@ def _attention(fields: Fields, family: Family) -> Layer:
         return Layer(latent=fields.integer("kv_lora_rank") + rope, latent_rope=rope)
     n_heads = fields.integer("num_attention_heads")
     head_dim = _head_dim(fields, family, n_heads)
-    v_dim = fields.optional("v_head_dim") or head_dim
-    return Layer(n_kv_heads=_n_kv_heads(fields, family, n_heads), k_dim=head_dim, v_dim=v_dim)
+    v_dim = fields.optional("v_head_dim")
+    if v_dim is None:
+        family.needs(fields, "v_head_dim")
+    return Layer(n_kv_heads=_n_kv_heads(fields, family, n_heads), k_dim=head_dim, v_dim=v_dim or head_dim)
 
 
 def _n_kv_heads(fields: Fields, family: Family, n_heads: int) -> int:
     name = "num_key_value_heads"
-    multi_query = fields.flag("multi_query", default=False) and not fields.flag("new_decoder_architecture", default=False)
-    if multi_query:  # Falcon-7B, StarCoder: one head for all, whatever num_kv_heads says
-        return 1
+    if fields.get("multi_query") is None:
+        family.needs(fields, "multi_query")
+    elif fields.flag("multi_query", default=False) and not fields.flag("new_decoder_architecture", default=False):
+        return 1  # Falcon-7B, StarCoder: one head for all, whatever num_kv_heads says
     if fields.get(name) is None:
         family.needs(fields, name)
         return n_heads

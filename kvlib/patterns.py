@@ -66,7 +66,9 @@ def layer_kinds(fields: Fields, family: Family, n_layers: int, limited: str | No
         fields.key(name)  # known, though only the first one decides
     kinds = _pattern(fields, n_layers) or _by_interval(fields, family, n_layers, limited)
     kinds = tuple(family.attention if kind == "full_attention" else kind for kind in kinds)
-    if (indexers := fields.listed("indexer_types", n_layers)) is not None:  # "shared": reads another layer's choice of tokens
+    if (indexers := fields.listed("indexer_types", n_layers)) is None:
+        family.needs(fields, "indexer_types")
+    else:  # "shared": reads another layer's choice of tokens
         kinds = tuple("full_attention" if indexers[i] == "shared" else kind for i, kind in enumerate(kinds))
     return kinds
 
@@ -85,8 +87,8 @@ def _pattern(fields: Fields, n_layers: int) -> tuple[str, ...] | None:
                 raise SpecError(f"{fields.where}: {name} holds {wrong[0]!r}; expected 0 ({meaning[0]}) or 1 ({meaning[1]})")
             return tuple(meaning[n] for n in numbers)
     for name in ("block_types", "_block_types"):  # repeated until there are enough
-        if cycle := fields.listed(name):
-            return _cycle(_kinds(fields, name, cycle), n_layers)
+        if (cycle := fields.listed(name)) is not None:
+            return _cycle(fields, name, cycle, n_layers)
     if (groups := fields.listed("attention_types")) is not None:
         return _grouped(fields, groups, n_layers)
     if (blocks := fields.listed("block_configs", n_layers)) is not None:
@@ -114,7 +116,7 @@ def _by_interval(fields: Fields, family: Family, n_layers: int, limited: str | N
         return (family.kind,) * n_layers
     pattern = _first(fields, "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
     if isinstance(pattern, str):
-        return _cycle(_kinds(fields, "sliding_window_pattern", pattern), n_layers)
+        return _cycle(fields, "sliding_window_pattern", pattern, n_layers)
     if limited == "chunked_attention" and (rotary := fields.listed("no_rope_layers")):  # chunked layers have RoPE
         _same_length(fields, "no_rope_layers", len(rotary), n_layers)
         return tuple(limited if r else "full_attention" for r in rotary)
@@ -123,7 +125,7 @@ def _by_interval(fields: Fields, family: Family, n_layers: int, limited: str | N
     if pattern is None and family.full_below:  # Qwen: the lower layers are full
         full_below = fields.integer("max_window_layers", minimum=0)
         return tuple("full_attention" if i < full_below else limited for i in range(n_layers))
-    if pattern is None and family is GENERIC:
+    if pattern is None and (family is GENERIC or (family.kind is None and family.full_every is None)):
         name = "sliding_window" if limited == "sliding_attention" else "attention_chunk_size"
         raise SpecError(f"{fields.where}: {name} is {fields.get(name)} and nothing says which layers it holds for; add "
                         "layer_types")  # fmt: skip
@@ -174,7 +176,10 @@ def _same_length(fields: Fields, name: str, length: int, n_layers: int) -> None:
                         "one of them")  # fmt: skip
 
 
-def _cycle(kinds: tuple[str, ...], n_layers: int) -> tuple[str, ...]:
+def _cycle(fields: Fields, name: str, spellings: Iterable, n_layers: int) -> tuple[str, ...]:
+    kinds = _kinds(fields, name, spellings)
+    if not kinds:
+        raise SpecError(f"{fields.where}: {name} is empty; name at least one kind, or remove it")
     return (kinds * -(-n_layers // len(kinds)))[:n_layers]
 
 

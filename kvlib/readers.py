@@ -89,7 +89,8 @@ def _decoder(config: Mapping, overrides: Mapping, name: str) -> tuple[Fields, Fa
     config = {**config, **overrides}
     model_type = Fields(config, name).text("model_type")
     family = FAMILIES.get(model_type, GENERIC)
-    fields = Fields(config, name, family.ignored)
+    config |= {elsewhere: config[here] for here, elsewhere in family.renamed if here in config}
+    fields = Fields(config, name, (*family.ignored, *(here for here, _ in family.renamed)))
     if fields.get("use_bidirectional_attention") in (True, "all"):
         raise SpecError(f"{name}: use_bidirectional_attention is {fields.get('use_bidirectional_attention')!r}: every token reads "
                         "every other one, so the model keeps no KV cache")  # fmt: skip

@@ -28,6 +28,8 @@ def state_bytes(fields: Fields, family: Family) -> int:
 
     Raises SpecError when no row of `STATES` knows the layer, or a field of it is absent.
     """
+    if fields.get("mamba_n_heads") is None:
+        family.needs(fields, "mamba_n_heads")
     state = next((read(fields) for has, read in STATES if fields.get(has) is not None), None)
     if state is None and family.state_heads:
         state = State(matrix=_square_heads(fields))
@@ -63,8 +65,6 @@ def _mamba_2(fields: Fields) -> State:
 
 def _mamba_1(fields: Fields) -> State:
     """Mamba: a convolution over the inner width, and a state vector per channel."""
-    if fields.get("mamba_d_head") is not None:
-        return _mamba_2(fields)
     inner = fields.optional("mamba_d_inner") or fields.integer("mamba_expand") * fields.integer("hidden_size")
     return State(inner, fields.integer("mamba_d_conv"), inner * fields.integer("mamba_d_state"))
 
@@ -90,6 +90,8 @@ def _square_heads(fields: Fields) -> int:
 STATES: tuple[tuple[str, Callable[[Fields], State]], ...] = (
     ("linear_num_value_heads", _gated_delta_net),
     ("linear_num_heads", _kimi_delta),
+    ("mamba_n_heads", _mamba_2),
+    ("mamba_d_head", _mamba_2),
     ("mamba_d_state", _mamba_1),
     ("conv_L_cache", _short_convolution),
     ("lru_width", _rg_lru),

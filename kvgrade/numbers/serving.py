@@ -15,7 +15,8 @@ from kvlib.errors import SpecError
 from kvlib.hardware import CAPACITIES, GPUS
 from kvlib.i18n import T
 from kvlib.memory import kv_bytes
-from kvlib.readers import load_spec, presets
+from kvlib.readers import load_spec
+from kvlib.sources import presets
 from kvlib.spec import ModelSpec
 from kvlib.units import GB, format_bytes
 

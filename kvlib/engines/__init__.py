@@ -18,7 +18,7 @@ ENGINES = {engine.name: engine for engine in (vllm.ENGINE, sglang.ENGINE, transf
 
 
 def admission(spec: ModelSpec, n_tokens: int, engine: str = "vllm", **options: object) -> Plan:
-    """What `engine` reserves for a request of `n_tokens`, or for `batch` of them, on one rank of the largest stage.
+    """What `engine` reserves for a request of `n_tokens`, or for `batch` of them, on a rank of the largest stage.
 
     options: fields of `Ask`, such as kv_dtype="fp8", tp=2, pp=1, batch=1, block_size=16.
 
@@ -35,8 +35,8 @@ def admission(spec: ModelSpec, n_tokens: int, engine: str = "vllm", **options: o
 def allocation(spec: ModelSpec, n_tokens: int, engine: str = "vllm", **options: object) -> Plan:
     """What the pool or the static cache of `engine` allocates, on one rank of the largest stage.
 
-    With pool_bytes, the memory an engine may take: what it allocates of it, and how many tokens and requests of n_tokens
-    that holds. Without: the smallest that serves `batch` requests of `n_tokens`. options and errors as in `admission`.
+    With pool_bytes, the memory an engine may take: what it allocates of it, and how many tokens that holds. Without:
+    the smallest that serves `batch` requests of `n_tokens`. options and errors as in `admission`.
     """
     return _answer(spec, n_tokens, engine, options, "allocate", "allocated bytes")
 
@@ -46,7 +46,8 @@ def _answer(spec: ModelSpec, n_tokens: int, name: str, options: dict, what: str,
     if engine is None:
         raise SpecError(f"engine is {name!r}; expected one of {', '.join(ENGINES)}")
     if unknown := sorted(set(options) - set(Ask.__dataclass_fields__)):
-        raise SpecError(f"there is no option {unknown[0]!r}; expected one of {', '.join(list(Ask.__dataclass_fields__)[2:])}")
+        known = ", ".join(list(Ask.__dataclass_fields__)[2:])
+        raise SpecError(f"there is no option {unknown[0]!r}; expected one of {known}")
     if what == "admit" and options.get("pool_bytes") is not None:
         raise SpecError("pool_bytes is the size of a pool; ask allocation() for it")
     ask = checked(Ask(spec, n_tokens, **options), engine)

@@ -14,8 +14,8 @@ KERNEL_BLOCK, KERNEL_BLOCK_LATENT = 16, 128
 class Cache:
     """What one layer asks for. kind: full, latent, sliding, chunked, cross or state.
 
-    span: the window, chunk or cross tokens; of a state, its blocks per request. token_bytes: on one rank, 0 for a state.
-    page: bytes of one block of this layer alone.
+    span: the window, chunk or cross tokens; of a state, its blocks per request. token_bytes: on one rank, 0 for a
+    state. page: bytes of one block of this layer alone.
     """
 
     kind: str
@@ -49,9 +49,10 @@ def _caches(layer: Layer, ask: Ask) -> list[Cache]:
     per_token, size = ask.token_bytes(layer), ask.block_size
     found = []
     if per_token and layer.cap != 0:
-        windowed = ask.hybrid and layer.cap is not None
-        kind = "chunked" if windowed and layer.cap == layer.chunk else "sliding" if windowed else "latent" if layer.latent else "full"
-        found.append((kind, layer.cap if windowed else 0))
+        if ask.hybrid and layer.cap is not None:
+            found.append(("chunked" if layer.cap == layer.chunk else "sliding", layer.cap))
+        else:
+            found.append(("latent" if layer.latent else "full", 0))
     if per_token and layer.cross_tokens:
         found.append(("cross", layer.cross_tokens))
     caches = [Cache(kind, span, layer, per_token, size, size * per_token) for kind, span in found]
@@ -84,8 +85,8 @@ def _one_page(members: Group) -> Group:
         if page % cache.page == 0:
             return replace(cache, block_size=cache.block_size * (page // cache.page), page=page)
         if cache.kind == "latent":
-            raise SpecError(f"vLLM cannot give a latent page of {cache.page} B and one of {page} B the same size; choose another "
-                            "kv_dtype, or hybrid=False")  # fmt: skip
+            raise SpecError(f"vLLM cannot give a latent page of {cache.page} B and one of {page} B the same size; "
+                            "choose another kv_dtype, or hybrid=False")  # fmt: skip
         return replace(cache, page=page)
 
     return [(i, fit(cache)) for i, cache in members]

@@ -14,9 +14,10 @@ PAD = 256
 def _rows(ask: Ask, cells: int, window_cells, streams: int) -> tuple[Line, ...]:
     """cells: per stream, of a layer without a window. window_cells: the same of a layer with one."""
     if any(layer.cross_tokens for layer in ask.spec.layers):
-        raise SpecError(f"{ask.spec.name} has cross-attention; llama.cpp keeps no K and V of it, so there is nothing to size")
+        raise SpecError(f"{ask.spec.name} has cross-attention, and kvlib has no rule for what llama.cpp keeps of it; "
+                        "use another engine")  # fmt: skip
     if ask.tp > 1:
-        raise SpecError(f"tp is {ask.tp}; llama.cpp places whole layers on cards, or splits rows as the user asks; use tp=1")
+        raise SpecError(f"tp is {ask.tp}; llama.cpp places whole layers on cards, or splits as the user asks; use tp=1")
     lines = []
     for layer, n in Counter(ask.spec.layers).items():
         windowed = ask.hybrid and layer.cap is not None
@@ -26,7 +27,8 @@ def _rows(ask: Ask, cells: int, window_cells, streams: int) -> tuple[Line, ...]:
             lines.append(Line("window" if windowed else "full", label, f"{streams} × {n} × {here:,} × {cell:,} B",
                               streams * n * here * cell))  # fmt: skip
         if layer.state_bytes:
-            lines.append(Line("state", label + T("，循環狀態", ", recurrent state"), f"{ask.batch} × {n} × {layer.state_bytes:,} B",
+            label += T("，循環狀態", ", recurrent state")
+            lines.append(Line("state", label, f"{ask.batch} × {n} × {layer.state_bytes:,} B",
                               ask.batch * n * layer.state_bytes))  # fmt: skip
     return tuple(lines)
 
@@ -62,8 +64,8 @@ def _notes(ask: Ask) -> tuple[str, ...]:
                        "llama.cpp keeps recurrent states in float32: read the model with dtype=float32 and "
                        "mamba_ssm_dtype=float32 for its number"))  # fmt: skip
     if any(layer.token_bytes for layer in ask.spec.layers):
-        notes.append(T("索引鍵按 vLLM 的 fp8 計；llama.cpp 以 K 的型別存放", "index keys are counted in vLLM's fp8; llama.cpp keeps them in "
-                       "the type of K"))  # fmt: skip
+        notes.append(T("索引鍵按 vLLM 的 fp8 計；llama.cpp 以 K 的型別存放",
+                       "index keys are counted in vLLM's fp8; llama.cpp keeps them in the type of K"))  # fmt: skip
     if ask.hybrid and any(layer.cap for layer in ask.spec.layers):
         notes.append(T("架構沒有實作視窗，或用了 --swa-full 時，每層都留全部 token：hybrid=False",
                        "where the architecture has no windows there, or with --swa-full, every layer keeps all tokens: "

@@ -29,12 +29,12 @@ class Rule:
 
 @dataclass(frozen=True)
 class Ask:
-    """A question to an engine. Sizes are counts of tokens unless they say bytes; the defaults of an engine are filled in.
+    """A question to an engine. Sizes are counts of tokens unless they say bytes; None is the engine's default.
 
     block_size: tokens per block or page. max_num_batched_tokens: tokens of one step (chunked prefill, micro-batch).
-    max_model_len: the longest request the engine is started for. pool_bytes: memory of one rank for the cache; None asks
-    for the smallest that serves `batch` requests. prefix_caching: are finished prefixes kept for reuse? hybrid: may layers
-    with a window keep less than the others? unified: do all sequences share one buffer (llama.cpp)?
+    max_model_len: the longest request the engine is started for. pool_bytes: memory of one rank for the cache; None
+    asks for the smallest that serves `batch` requests. prefix_caching: are finished prefixes kept for reuse? hybrid:
+    may layers with a window keep less than the others? unified: do all sequences share one buffer (llama.cpp)?
     """
 
     spec: ModelSpec
@@ -62,7 +62,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One summand. key: the same in both languages. formula: the arithmetic with its numbers. nbytes: of the whole batch."""
+    """One summand. key: the same in both languages. formula: with its numbers. nbytes: of the whole batch."""
 
     key: str
     label: str
@@ -124,10 +124,10 @@ class Engine:
         """The layers of each pipeline stage. Raises SpecError where the engine has no rule of its own for it."""
         n_layers = ask.spec.n_layers
         if ask.pp > 1 and self.partition is None:
-            raise SpecError(f"pp is {ask.pp}, and {self.name} places layers by the memory that each card has left, not by a "
-                            "rule; use pp=1")  # fmt: skip
+            raise SpecError(f"pp is {ask.pp}, and {self.name} places layers by the memory that each card has left; "
+                            "use pp=1")  # fmt: skip
         if ask.pp > n_layers:
-            raise SpecError(f"pp is {ask.pp} and {ask.spec.name} has {n_layers} layers; choose at most that many stages")
+            raise SpecError(f"pp is {ask.pp} and {ask.spec.name} has {n_layers} layers; choose at most as many stages")
         sizes = self.partition(n_layers, ask.pp) if ask.pp > 1 else [n_layers]
         starts = [sum(sizes[:i]) for i in range(len(sizes))]
         return [range(start, start + size) for start, size in zip(starts, sizes, strict=True)]
@@ -151,7 +151,7 @@ def ceil_to(n: int, multiple: int) -> int:
 
 
 def checked(ask: Ask, engine: Engine) -> Ask:
-    """`ask` with the engine's defaults filled in. Raises SpecError for a value out of range or an option it does not read."""
+    """`ask` with the engine's defaults filled in. Raises SpecError for a value out of range or an option it has not."""
     if not isinstance(ask.spec, ModelSpec):
         raise SpecError(f"spec is {ask.spec!r}; expected a ModelSpec: load_spec({ask.spec!r})")
     kv_name(ask.kv_dtype)

@@ -1,6 +1,6 @@
-"""The engines' rules: what each does, and the file and symbol of which version it was read in.
+"""The engines' rules: what each does, and the file and symbol in which it was read.
 
-Reports show this table. The code beside it computes what it says; a rule that changes in a new version changes here too.
+Reports show this table. The code beside it computes what it says; a rule that changes in a new version changes here.
 """
 
 from kvlib.engines.plan import Rule
@@ -30,13 +30,13 @@ RULES = {
         Rule("收下請求時，每組要的區塊不超過上述上限", "on admission no group asks for more blocks than that",
              "vllm/v1/core/single_type_kv_cache_manager.py: get_num_blocks_to_allocate"),
         Rule("各組層數相同：取最少的一種；最多的不到它的 1.5 倍時取最多的，其餘補層",
-             "groups have equally many layers: as many as the rarest kind has, or the most frequent if that is under 1.5 times "
-             "as many; the others are padded", f"{_PLANNING}: _get_kv_cache_groups_uniform_page_size"),
+             "groups have equally many layers: as many as the rarest kind has, or the most frequent if that is under 1.5 "
+             "times as many; the others are padded", f"{_PLANNING}: _get_kv_cache_groups_uniform_page_size"),
         Rule("頁的大小取最大的：能整除就加大區塊，不能就補齊",
              "pages are as large as the largest: larger blocks where it is a multiple, padding where not",
              f"{_PLANNING}: unify_kv_cache_spec_page_size"),
         Rule("有循環狀態時，注意力的區塊加大到頁不小於狀態，狀態的頁補到一樣大",
-             "beside a recurrent state the attention block grows until its page is no smaller, and the state is padded to it",
+             "beside a recurrent state the attention block grows until its page is no smaller; the state is padded to it",
              "vllm/platforms/interface.py: _align_hybrid_block_size"),
         Rule("狀態每組占一個區塊，開啟前綴快取時占兩個", "a state takes one block per group, two with prefix caching",
              f"{_INTERFACE}: MambaSpec.max_memory_usage_bytes"),
@@ -44,7 +44,7 @@ RULES = {
              "KV heads per rank: max(1, KV heads // TP); an MLA latent is whole on every rank",
              "vllm/config/model.py: get_num_kv_heads"),
         Rule("管線階段：平均分層，餘下的從倒數第二段往前各加一層；區塊數取各段最少的",
-             "pipeline stages: layers evenly, the rest to the stages before the last; all take the smallest number of blocks",
+             "pipeline stages: layers evenly, the rest to the stages before the last; all take the fewest blocks of any",
              "vllm/distributed/utils.py: get_pp_indices; " + _PLANNING + ": get_kv_cache_configs"),
         Rule("池裡有一個區塊保留不用", "one block of the pool is never handed out", f"{_PLANNING}: get_kv_cache_configs"),
     ),
@@ -62,8 +62,8 @@ RULES = {
         Rule("token 池的大小往下取整到頁，另加一頁", "a token pool is rounded down to pages, and has one page more",
              f"{_POOLS}: calculate_pool_sizes; mem_cache/memory_pool.py: MHATokenToKVPool"),
         Rule("狀態的記憶體是 token 池的 0.9 倍，另加一份；保留前綴時一個請求計 3 份狀態",
-             "states take 0.9 times the memory of the token pools, and one state more; a request counts as 3 states while prefixes "
-             "are kept", "sglang/srt/mem_cache/kv_cache_configurator.py: mamba_full_memory_ratio, _calculate_mamba_ratio"),
+             "states take 0.9 times the memory of the token pools, and one state more; a request counts as 3 states while "
+             "prefixes are kept", "sglang/srt/mem_cache/kv_cache_configurator.py: mamba_full_memory_ratio, _calculate_mamba_ratio"),
         Rule("每張卡的 KV 頭：max(1, KV 頭 // TP)；MLA 的潛在向量每張卡都有一份",
              "KV heads per rank: max(1, KV heads // TP); an MLA latent is whole on every rank",
              "sglang/srt/configs/model_config.py: get_num_kv_heads"),

@@ -5,6 +5,7 @@ Every pool keeps one page, or one state, more than it hands out: writes of padde
 
 from kvlib.engines.plan import Ask, Engine, Line, ceil_to, last_first
 from kvlib.engines.rules import RULES, VERSIONS
+from kvlib.errors import SpecError
 from kvlib.i18n import T
 
 WINDOW_SHARE = 0.8
@@ -14,11 +15,14 @@ STATE_SHARE = 0.9
 """Memory of the states for each byte that the token pools take."""
 
 STATES_PER_REQUEST = 3
-"""States that a running request is counted with while prefixes are kept for reuse: its own and those of the prefixes."""
+"""States that a running request is counted with while prefixes are kept for reuse: its own, and those of prefixes."""
 
 
 def _cells(ask: Ask, stage: range) -> tuple[int, int, int]:
     """Bytes of one slot in the full pool and in the window pool, and of one request's state."""
+    if any(layer.cross_tokens for layer in ask.spec.layers):
+        raise SpecError(f"{ask.spec.name} has cross-attention, and kvlib has no rule for what SGLang keeps of it; use "
+                        "another engine")  # fmt: skip
     full = window = state = 0
     for layer in (ask.spec.layers[i] for i in stage):
         if ask.hybrid and layer.cap is not None:
@@ -117,7 +121,8 @@ def _notes(ask: Ask) -> tuple[str, ...]:
     notes = []
     if ask.hybrid and _window(ask):
         notes.append(T("只有部分架構有視窗的池，其他的每層都留全部 token：hybrid=False",
-                       "only some architectures have a window pool; in others every layer keeps all tokens: hybrid=False"))  # fmt: skip
+                       "only some architectures have a window pool; in others every layer keeps all tokens: "
+                       "hybrid=False"))  # fmt: skip
     if ask.tp > 1 and any(layer.state_bytes for layer in ask.spec.layers):
         notes.append(T("狀態按頭分到各卡", "the state is split over the ranks by heads"))
     return tuple(notes)
@@ -126,7 +131,8 @@ def _notes(ask: Ask) -> tuple[str, ...]:
 ENGINE = Engine(
     name="sglang",
     version=VERSIONS["sglang"],
-    defaults={"block_size": 1, "max_num_batched_tokens": 8192, "pool_bytes": None, "prefix_caching": True, "hybrid": True},
+    defaults={"block_size": 1, "max_num_batched_tokens": 8192, "pool_bytes": None,
+              "prefix_caching": True, "hybrid": True},
     partition=last_first,
     admit=admit,
     allocate=allocate,

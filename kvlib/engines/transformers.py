@@ -1,4 +1,4 @@
-"""transformers: no pool and no blocks. A DynamicCache holds what a request has, a StaticCache what it may come to have."""
+"""transformers: no pool, no blocks. A DynamicCache holds what a request has, a StaticCache what it may come to have."""
 
 from collections import Counter
 
@@ -28,8 +28,9 @@ def _lines(ask: Ask, kept) -> tuple[Line, ...]:
             lines.append(Line("window" if layer.cap else "full", label, f"{ask.batch} × {n} × {tokens:,} × {cell:,} B",
                               ask.batch * n * tokens * cell))  # fmt: skip
         if cell and layer.cross_tokens:
-            lines.append(Line("cross", label + T("，交叉注意力", ", cross-attention"),
-                              f"{ask.batch} × {n} × {layer.cross_tokens:,} × {cell:,} B", ask.batch * n * layer.cross_tokens * cell))  # fmt: skip
+            cross = label + T("，交叉注意力", ", cross-attention")
+            lines.append(Line("cross", cross, f"{ask.batch} × {n} × {layer.cross_tokens:,} × {cell:,} B",
+                              ask.batch * n * layer.cross_tokens * cell))  # fmt: skip
         if layer.state_bytes:
             state = ask.state_bytes(layer)
             lines.append(Line("state", label + T("，循環狀態", ", recurrent state"), f"{ask.batch} × {n} × {state:,} B",
@@ -40,8 +41,8 @@ def _lines(ask: Ask, kept) -> tuple[Line, ...]:
 def _check(ask: Ask) -> None:
     for layer in ask.spec.layers:
         if layer.n_kv_heads % ask.tp:
-            raise SpecError(f"tp is {ask.tp} and does not divide the layer's {layer.n_kv_heads} KV heads; transformers splits "
-                            "whole heads and copies none")  # fmt: skip
+            raise SpecError(f"tp is {ask.tp} and does not divide the layer's {layer.n_kv_heads} KV heads; transformers "
+                            "splits whole heads and copies none")  # fmt: skip
 
 
 def admit(ask: Ask) -> dict:
@@ -50,9 +51,10 @@ def admit(ask: Ask) -> dict:
     peak = sum(line.nbytes for line in _lines(ask, lambda layer: ask.n_tokens))
     held = sum(line.nbytes for line in lines)
     note = T(f"整段預填之後，視窗層的張量仍是整段提示的視圖（view），背後的記憶體是 {peak:,} B，到第一個解碼步才放掉",
-             f"right after one long prefill the windowed tensors are views of the whole prompt: {peak:,} B stay in use until "
-             "the first decode step")  # fmt: skip
-    return {"lines": lines, "facts": {"bytes_after_prefill": peak}, "notes": (*((note,) if peak > held else ()), *_notes(ask))}
+             f"right after one long prefill the windowed tensors are views of the whole prompt: {peak:,} B stay in use "
+             "until the first decode step")  # fmt: skip
+    notes = ((note,) if peak > held else ()) + _notes(ask)
+    return {"lines": lines, "facts": {"bytes_after_prefill": peak}, "notes": notes}
 
 
 def allocate(ask: Ask) -> dict:
@@ -65,8 +67,8 @@ def allocate(ask: Ask) -> dict:
 def _notes(ask: Ask) -> tuple[str, ...]:
     if not any(layer.token_bytes for layer in ask.spec.layers):
         return ()
-    return (T("索引鍵按引擎的 fp8 計；transformers 以模型的型別存放", "index keys are counted in the fp8 of serving engines; transformers "
-              "keeps them in the model's dtype"),)  # fmt: skip
+    return (T("索引鍵按引擎的 fp8 計；transformers 以模型的型別存放",
+              "index keys are counted in the fp8 of serving engines; transformers keeps them in the model's dtype"),)  # fmt: skip
 
 
 ENGINE = Engine(

@@ -2,8 +2,8 @@
 
     bytes of a request = Σ over groups of its blocks · bytes of one block of the pool
 
-Layers that keep the same thing form groups of equal length, and every group draws its blocks from the same pool. A block
-is therefore as wide as the widest group, whoever holds it.
+Layers that keep the same thing form groups of equal length, and every group draws its blocks from the same pool. A
+block is therefore as wide as the widest group, whoever holds it.
 """
 
 from kvlib.engines.groups import Cache, Group, cache_groups
@@ -17,26 +17,29 @@ def in_flight(ask: Ask) -> int:
     return (ask.pp + 1) * ask.max_num_batched_tokens
 
 
-def request_blocks(cache: Cache, n_tokens: int, longest: int, flying: int) -> tuple[int, str]:
-    """Blocks of one group for a request, and the arithmetic.
+def allowance(cache: Cache, n_tokens: int, flying: int) -> tuple[int, str]:
+    """Blocks of one group that a request of `n_tokens` may come to hold, and the arithmetic.
 
-    longest: max_model_len. flying: tokens scheduled and not yet settled.
+    flying: tokens scheduled and not yet settled, whose blocks a window still keeps.
     """
     size = cache.block_size
     if cache.kind == "state":
         return cache.span, str(cache.span)
-    if cache.kind == "cross":
-        return -(-cache.span // size), f"⌈{cache.span:,}/{size}⌉"
-    blocks, text = -(-n_tokens // size), f"⌈{n_tokens:,}/{size}⌉"
-    if cache.kind in ("full", "latent"):
-        return blocks, text
-    more = 1 if cache.kind == "sliding" else 0
-    kept = min(cache.span - more + flying, longest)
-    most = -(-kept // size) + more
-    if most >= blocks:
-        return blocks, text
-    plus = " + 1" if more else ""
-    return most, f"⌈{kept:,}/{size}⌉{plus}"
+    tokens = {
+        "cross": cache.span,
+        "sliding": min(cache.span - 1 + flying, n_tokens),
+        "chunked": min(cache.span + flying, n_tokens),
+    }.get(cache.kind, n_tokens)
+    more = 1 if cache.kind == "sliding" else 0  # the window need not start at the beginning of a block
+    return -(-tokens // size) + more, f"⌈{tokens:,}/{size:,}⌉" + (" + 1" if more else "")
+
+
+def reserved(cache: Cache, n_tokens: int, longest: int, flying: int) -> tuple[int, str]:
+    """The same for a request of `n_tokens` in an engine started for `longest`: no window takes more than its allowance."""
+    if cache.kind not in ("sliding", "chunked"):
+        return allowance(cache, n_tokens, flying)
+    whole = -(-n_tokens // cache.block_size), f"⌈{n_tokens:,}/{cache.block_size:,}⌉"
+    return min(whole, allowance(cache, longest, flying), key=lambda pair: pair[0])
 
 
 def pool_block(ask: Ask, groups: list[Group]) -> tuple[int, int, str]:
@@ -72,27 +75,17 @@ def admit(ask: Ask) -> dict:
     found: dict[tuple[str, int, str], int] = {}
     for group in groups:
         cache = group[0][1]
-        key = (cache.kind, *request_blocks(cache, ask.n_tokens, ask.max_model_len, in_flight(ask)))
+        key = (cache.kind, *reserved(cache, ask.n_tokens, ask.max_model_len, in_flight(ask)))
         found[key] = found.get(key, 0) + 1
     lines = []
     for (kind, blocks, text), n in found.items():
         times = "".join(f"{x} × " for x in (n, ask.batch) if x > 1)
         label = T(*LABELS[kind]) + (T(f"，{n} 組", f", {n} groups") if n > 1 else "")
-        lines.append(Line(kind, label, f"{times}{text} = {n * ask.batch * blocks:,} × {block:,} B", n * ask.batch * blocks * block))
+        all_blocks = n * ask.batch * blocks
+        lines.append(Line(kind, label, f"{times}{text} = {all_blocks:,} × {block:,} B", all_blocks * block))
     total = ask.batch * sum(n * blocks for (_, blocks, _), n in found.items())
     return {"lines": tuple(lines), "stage": stage, "blocks": total, "unit": unit, "facts": {"block_bytes": block},
             "notes": _notes(ask, groups)}  # fmt: skip
-
-
-def start_up_blocks(ask: Ask, groups: list[Group], flying: int | None = None) -> int:
-    """Blocks that a request of max_model_len counts for when the pool is sized: windows with their full allowance."""
-    total = 0
-    for group in groups:
-        cache = group[0][1]
-        endless = 1 << 62  # no request is so short that it would need less than the allowance
-        n_tokens = endless if cache.kind in ("sliding", "chunked") else ask.max_model_len
-        total += request_blocks(cache, n_tokens, ask.max_model_len, flying or in_flight(ask))[0]
-    return total
 
 
 def allocate(ask: Ask) -> dict:
@@ -101,7 +94,7 @@ def allocate(ask: Ask) -> dict:
     stage, block, unit = pool_block(ask, groups)
     if not block:
         return {"lines": (), "notes": _notes(ask, groups)}
-    per_request = start_up_blocks(ask, groups)
+    per_request = sum(allowance(group[0][1], ask.max_model_len, in_flight(ask))[0] for group in groups)
     n_blocks = ask.batch * per_request + 1 if ask.pool_bytes is None else ask.pool_bytes // block
     text = (f"{ask.batch} × {per_request:,} + 1 = {n_blocks:,}" if ask.pool_bytes is None
             else f"⌊{ask.pool_bytes:,} / {block:,}⌋ = {n_blocks:,}")  # fmt: skip
@@ -109,7 +102,8 @@ def allocate(ask: Ask) -> dict:
     line = Line("pool", T("區塊池", "block pool"), f"{text} × {block:,} B", n_blocks * block)
     facts = {"block_bytes": block, "blocks_per_request": per_request, "requests": round(requests, 2),
              "tokens": int(requests * ask.max_model_len)}  # fmt: skip
-    return {"lines": (line,), "stage": stage, "blocks": n_blocks, "unit": unit, "facts": facts, "notes": _notes(ask, groups)}
+    return {"lines": (line,), "stage": stage, "blocks": n_blocks, "unit": unit, "facts": facts,
+            "notes": _notes(ask, groups)}  # fmt: skip
 
 
 def _notes(ask: Ask, groups: list[Group]) -> tuple[str, ...]:
@@ -117,22 +111,22 @@ def _notes(ask: Ask, groups: list[Group]) -> tuple[str, ...]:
     sizes = {c.block_size for group in groups for _, c in group if c.kind != "state"}
     if sizes - {ask.block_size}:
         notes.append(T(f"vLLM 把區塊加大到 {max(sizes):,} 個 token，讓各層的頁一樣大",
-                       f"vLLM enlarges the block to {max(sizes):,} tokens so that all pages are of one size"))  # fmt: skip
+                       f"vLLM enlarges the block to {max(sizes):,} tokens so that all pages are of one size"))
     lengths = {len(group) for group in groups}
     if padding := sum(max(lengths) - len(group) for group in groups) if groups else 0:
         notes.append(T(f"各組補到 {max(lengths)} 層：補了 {padding} 層不存的頁",
-                       f"groups are padded to {max(lengths)} layers: {padding} pages of each set of blocks hold nothing"))  # fmt: skip
+                       f"groups are padded to {max(lengths)} layers: {padding} pages of a set of blocks hold nothing"))
     if ask.tp > 1 and any(layer.state_bytes for layer in ask.spec.layers):
-        notes.append(T("狀態按頭分到各卡；組數除不盡時 vLLM 會多存幾份", "the state is split over the ranks by heads; where its groups "
-                       "do not divide, vLLM keeps copies on top"))  # fmt: skip
+        notes.append(T("狀態按頭分到各卡；組數除不盡時 vLLM 會多存幾份",
+                       "the state is split over the ranks by heads; where its groups do not divide, vLLM keeps copies"))
     return tuple(notes)
 
 
 ENGINE = Engine(
     name="vllm",
     version=VERSIONS["vllm"],
-    defaults={"block_size": 16, "max_num_batched_tokens": 8192, "max_model_len": None, "pool_bytes": None, "prefix_caching": True,
-              "hybrid": True},
+    defaults={"block_size": 16, "max_num_batched_tokens": 8192, "max_model_len": None, "pool_bytes": None,
+              "prefix_caching": True, "hybrid": True},
     partition=middle_first,
     admit=admit,
     allocate=allocate,

@@ -7,7 +7,6 @@ MODEL_TYPES = tuple(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
 
 ROPE = {"rope_type": "default", "rope_theta": 10000.0}
 QSA = {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 256, "indexer_budget": 64, "indexer_compress_ratio": 1}
-SHARED_TEXT = {"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0}
 
 NEEDED: dict[str, dict] = {
     "bamba": {"attn_layer_indices": [1, 5]},
@@ -21,6 +20,7 @@ NEEDED: dict[str, dict] = {
     "lfm2_moe": {"layer_types": ["conv", "conv", "full_attention"] * 4, "num_hidden_layers": 12},
     "ministral": {"head_dim": 128},
     "nemotron": {"num_key_value_heads": 8},
+    "qwen4_exp": {"text_config": QSA},
     "qwen4_exp_text": QSA,
     "reformer": {"is_decoder": True},
 }  # fmt: skip
@@ -33,7 +33,7 @@ SCALED: dict[str, object] = {
     "mamba_n_heads": 12, "mamba_d_head": 24, "mamba_n_groups": 2, "mamba_d_state": 10, "mamba_d_conv": 5,
     "state_size": 10, "ssm_state_size": 10, "conv_kernel": 5, "intermediate_size": 88,
     "linear_num_key_heads": 3, "linear_num_value_heads": 6, "linear_key_head_dim": 16, "linear_value_head_dim": 24,
-    "linear_conv_kernel_dim": 5, "lru_width": 132, "conv1d_width": 5, "conv_L_cache": 5, "vocab_size": 500,
+    "linear_conv_kernel_dim": 5, "lru_width": 132, "conv1d_width": 5, "conv_L_cache": 5,
     "encoder_layers": 5, "decoder_layers": 5, "encoder_attention_heads": 6, "decoder_attention_heads": 6,
 }  # fmt: skip
 """Distinct numbers, so that no two factors of the formula can stand in for each other; only fields that a class has."""
@@ -44,21 +44,29 @@ SCALED_TOO: dict[str, dict] = {
     "cohere_compass_text": {"layer_types": ["sliding_attention"] * 8 + ["full_attention"] * 5},
     "codegen": {"rotary_dim": 16},
     "diffllama": {"num_key_value_heads": 2},
+    "dbrx": {"attn_config": {"kv_n_heads": 3, "rope_theta": 10000.0, "clip_qkv": 8.0}, "hidden_size": 2048,
+             "num_attention_heads": 12, "ffn_config": {"ffn_hidden_size": 88}},
     "dory": {"num_hidden_layers": 20},
+    "falcon": {"head_dim": None},
     "falcon_h1": {"mamba_d_ssm": 288},
     "gemma3n_text": {"num_hidden_layers": 12, "num_kv_shared_layers": 4},
     "gpt_neo": {"num_hidden_layers": 12, "attention_types": [[["global", "local"], 6]], "window_size": 8},
     "gptj": {"rotary_dim": 16},
     "granitemoehybrid": {"num_hidden_layers": 12, "mamba_n_groups": 1},
+    "helium": {"head_dim": 24},
     "hunyuan_v1_dense": {"head_dim": 32},
     "hunyuan_v1_moe": {"head_dim": 32},
+    "inkling2_loop_text": {"num_hidden_layers": None},
+    "jetmoe": {"vocab_size": 100, "intermediate_size": 40, "num_hidden_layers": 3},
     "lfm2_moe": {"num_hidden_layers": 12},
+    "longcat_flash": {"head_dim": 16},
     "ministral": {"head_dim": 32},
     "nemotron": {"num_key_value_heads": 3},
     "nemotron_h": {"layers_block_type": ["linear_attention", "mlp", "full_attention", "moe"] * 3, "n_groups": 2,
                    "mamba_num_heads": 12, "mamba_head_dim": 26, "num_hidden_layers": None},
     "mamba2": {"num_heads": 12, "head_dim": 24, "n_groups": 2},
-    "prophetnet": {"num_hidden_layers": None, "num_decoder_layers": 5, "num_encoder_layers": 4},
+    "prophetnet": {"num_hidden_layers": None, "num_decoder_layers": 5, "num_encoder_layers": 5,
+                   "num_decoder_attention_heads": 6, "num_encoder_attention_heads": 6},
     "qwen4_exp_text": {"indexer_head_dim": 48},
     "smollm3": {"sliding_window": 8, "use_sliding_window": True},
     "qwen2": {"sliding_window": 8, "use_sliding_window": True, "max_window_layers": 5},
@@ -68,13 +76,22 @@ SCALED_TOO: dict[str, dict] = {
     "phi3": {"sliding_window": 8}, "phimoe": {"sliding_window": 8}, "mixtral": {"sliding_window": 8},
     "starcoder2": {"sliding_window": 8},
     "xlnet": {"d_head": 24},
+    "xlstm": {"v_head_dim": None},
+    "zamba2": {"num_hidden_layers": None, "head_dim": None},
 }  # fmt: skip
 """On top of `SCALED`, where a class asks for more; None leaves a field of `SCALED` alone."""
 
 
 def scaled_changes(model_type: str, default: PreTrainedConfig) -> dict[str, object]:
     """The arguments of the scaled-down config of a class, given its default one."""
-    changes = {name: value for name, value in SCALED.items() if getattr(default, name, None) is not None}
+    changes = {name: value for name, value in SCALED.items() if _value(default, name) is not None}
     if "kv_lora_rank" in changes:
         changes |= MLA
     return {k: v for k, v in (NEEDED.get(model_type, {}) | changes | SCALED_TOO.get(model_type, {})).items() if v is not None}
+
+
+def _value(config: PreTrainedConfig, name: str) -> object:
+    try:
+        return getattr(config, name, None)
+    except RuntimeError:  # it differs from layer to layer
+        return config.to_dict().get(name)

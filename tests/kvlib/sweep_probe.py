@@ -125,7 +125,7 @@ def _walk(thing: object, layer: int, name: str, window: int | None, seen: set[in
         return
     seen.add(id(thing))
     if isinstance(thing, torch.Tensor):
-        if thing.ndim and thing.numel():
+        if thing.ndim and thing.numel() and thing.is_floating_point():  # integers are bookkeeping: positions, lengths
             yield Held(layer, name, tuple(thing.shape), thing.dtype, window)
     elif isinstance(thing, Mapping | list | tuple):
         for key, value in thing.items() if isinstance(thing, Mapping) else enumerate(thing):

@@ -58,7 +58,7 @@ SPELLINGS = {
     "layers_block_type": (config(4, MAMBA_2, layers_block_type=["mamba", "hybrid", "mamba", "attention"]), "RHRF"),
     "full_attention_interval": (config(7, DELTA, full_attention_interval=3), "RRFRRFR"),
     "attn_layer_period": (config(9, MAMBA, attn_layer_period=4, attn_layer_offset=2), "RRFRRRFRR"),
-    "attn_layer_period of a hybrid": (config(5, MAMBA, model_type="zamba", attn_layer_period=3, attn_layer_offset=1), "RHRRH"),
+    "hybrid_layer_ids": (config(5, MAMBA_2, model_type="zamba2", hybrid_layer_ids=[1, 4]), "RHRRH"),
     "full_attn_layers, counted from 1": (config(5, LATENT, linear_attn_config={
         "full_attn_layers": [2, 5], "kda_layers": [1, 3, 4], "num_heads": 3, "head_dim": 4, "short_conv_kernel_size": 4}),
         "RFRRF"),
@@ -106,6 +106,7 @@ def test_a_pattern_is_read_in_every_spelling(config, pattern):
     ({"attn_layer_period": 4}, "attn_layer_offset is absent"),
     ({"sliding_window": 16, "sliding_window_pattern": 0}, "sliding_window_pattern is 0"),
     ({"sliding_window": 16, "sliding_window_pattern": "LLZ"}, "'Z'"),
+    ({"sliding_window": 16, "sliding_window_pattern": ""}, "sliding_window_pattern is empty"),
     ({"sliding_window": 16}, "nothing says which layers"),
     ({"attention_chunk_size": 16}, "nothing says which layers"),
     ({"attention_types": [[["global"], 10**12]]}, "describes 1000000000000 layers"),

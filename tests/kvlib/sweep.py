@@ -1,0 +1,160 @@
+"""Every causal LM class of transformers with its default arguments: does kvlib's answer equal what its cache holds?
+
+    python tests/kvlib/sweep.py [model_type …]
+
+One line per class, then right / refused / wrong / not comparable. right: bytes at lengths below and above every window,
+and all four numbers of the growth, equal the tensors in transformers' cache, counted by the rules of `sweep_probe`.
+refused: a SpecError. A class is read and run twice, with its default arguments and scaled down to distinct numbers; each
+class has a process of its own and a time limit.
+"""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+
+import torch
+from sweep_cases import MODEL_TYPES, NEEDED, scaled_changes
+from sweep_probe import Held, build, make_config, run
+
+from kvlib import ModelSpec, SpecError, kv_bytes, kv_growth, load_spec
+
+SECONDS, PROCESSES = 150, 2
+STATUSES = "right", "refused", "wrong", "not comparable"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came out for one class: one of `STATUSES`, and why."""
+
+    model_type: str
+    status: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.model_type:24} {self.status:15} {self.detail}"
+
+
+def judge(model_type: str) -> Verdict:
+    """The default config of a class, and its scaled one.
+
+    Wrong if either is wrong; the scaled one speaks for the class where transformers cannot run the default one.
+    """
+    needed = NEEDED.get(model_type, {})
+    default, scaled = compare(model_type, needed), None
+    try:
+        config = make_config(model_type, **needed)
+        if not hasattr(config, "text_config"):
+            scaled = compare(model_type, scaled_changes(model_type, config))
+    except Exception as error:  # noqa: BLE001  no default config
+        scaled = Verdict(model_type, "not comparable", _short(error))
+    status = default.status
+    if scaled and (scaled.status == "wrong" or status == "not comparable"):
+        status = scaled.status
+    parts = [f"{x.status}: {x.detail}" if x.status != "right" else f"right {x.detail}" for x in (default, scaled) if x]
+    return Verdict(model_type, status, ("needs " + ", ".join(needed) + "; " if needed else "") + " | scaled ".join(parts))
+
+
+def compare(model_type: str, changes: dict) -> Verdict:
+    """One config of a class: what kvlib reads in its to_dict() against what transformers keeps."""
+    try:
+        config = make_config(model_type, **changes)
+        fields = json.loads(json.dumps(config.to_dict()))
+    except Exception as error:  # noqa: BLE001  what a class raises is its own affair
+        return Verdict(model_type, "not comparable", f"no config: {_short(error)}")
+    try:
+        spec = load_spec(fields, **({"encoder_tokens": 0} if fields.get("is_encoder_decoder") else {}))
+    except SpecError as error:
+        return Verdict(model_type, "refused", _short(error))
+    try:
+        held = observe(config, "cpu" if model_type == "jetmoe" else "meta")
+    except Exception as error:  # noqa: BLE001
+        return Verdict(model_type, "not comparable", f"transformers: {_short(error)}")
+    if not any(held.values()):
+        return Verdict(model_type, "not comparable", "transformers keeps no cache for this class")
+    return _verdict(model_type, spec, held)
+
+
+def observe(config, device: str = "meta") -> dict[int, list[Held]]:
+    """What the cache holds at 5, 6, 13 tokens, just below and at the longest window, and at two lengths beyond it."""
+    model = build(config, device)
+    held = {n: run(model, n) for n in (5, 6, 13)}
+    window = max((x.window for x in held[5] if x.window), default=0)
+    beyond = max(window, 13) + 3
+    return held | {n: run(model, n) for n in (window - 1, window, beyond, beyond + 1) if n > 6}
+
+
+def _verdict(model_type: str, spec: ModelSpec, held: dict[int, list[Held]]) -> Verdict:
+    """Right if all differences vanish with recurrent states as held, or all in one declared dtype."""
+    misses = {price: list(_differences(spec, held, price)) for price in (None, torch.bfloat16, torch.float32)}
+    for price, missed in misses.items():
+        if not missed:
+            states = any(x.is_state for x in held[5])
+            return Verdict(model_type, "right", f"states as {price or 'held'}".replace("torch.", "") if states else "")
+    return Verdict(model_type, "wrong", "; ".join(min(misses.values(), key=len)))
+
+
+def _differences(spec: ModelSpec, held: dict[int, list[Held]], state_dtype: torch.dtype | None) -> Iterator[str]:
+    truth = {n: sum(x.ideal_bytes(n, state_dtype) for x in tensors) for n, tensors in held.items()}
+    for n, right in truth.items():
+        if (answer := kv_bytes(spec, n)) != right:
+            yield f"{n} tokens: {answer:,}, transformers {right:,}"
+    *_, almost, longest = sorted(truth)
+    early, late = truth[6] - truth[5], truth[longest] - truth[almost]
+    constant = truth[5] - 5 * early
+    right = early, late, truth[longest] - longest * late - constant, constant
+    growth = kv_growth(spec)
+    answer = growth.per_token_early, growth.per_token_late, growth.capped, growth.constant
+    if answer != right:
+        yield f"growth {answer}, transformers {right}"
+
+
+def _short(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return (text if isinstance(error, SpecError) else f"{type(error).__name__}: {text}")[:240]
+
+
+def sweep(model_types: Iterable[str]) -> Iterator[Verdict]:
+    """`judge` for each, in processes of their own, `PROCESSES` at a time; one that dies or hangs is not comparable."""
+    context, waiting = get_context("fork"), list(model_types)[::-1]
+    running: dict[Connection, tuple] = {}
+    while waiting or running:
+        while waiting and len(running) < PROCESSES:
+            receiver, sender = context.Pipe(duplex=False)
+            process = context.Process(target=_child, args=(waiting[-1], sender))
+            process.start()
+            sender.close()
+            running[receiver] = waiting.pop(), process
+        for receiver in wait(list(running), timeout=SECONDS) or list(running):
+            model_type, process = running.pop(receiver)
+            try:
+                yield receiver.recv() if receiver.poll() else Verdict(model_type, "not comparable", f"over {SECONDS} s")
+            except EOFError:
+                yield Verdict(model_type, "not comparable", "its process died")
+            process.kill()
+            process.join()
+
+
+def _child(model_type: str, sender: Connection) -> None:
+    torch.set_num_threads(1)
+    try:
+        sender.send(judge(model_type))
+    except Exception as error:  # noqa: BLE001  an error of kvlib other than SpecError
+        sender.send(Verdict(model_type, "wrong", f"kvlib raised {_short(error)}"))
+
+
+def main(model_types: list[str]) -> int:
+    """Print one line per class and the counts; 1 if anything is wrong."""
+    counts = Counter()
+    for verdict in sweep(model_types or MODEL_TYPES):
+        counts[verdict.status] += 1
+        print(verdict, flush=True)
+    print(" / ".join(f"{status} {counts[status]}" for status in STATUSES))
+    return 1 if counts["wrong"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

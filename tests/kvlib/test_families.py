@@ -1,0 +1,60 @@
+"""A field that a config leaves out means what its transformers class makes of it, or the reading refuses.
+
+For every config class that transformers has a causal language model for: each field of the default config that the reading
+asks for is left out in turn, the class fills in what it would, and both must be read alike.
+"""
+
+import warnings
+
+import pytest
+from transformers import CONFIG_MAPPING, logging
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+from kvlib import SpecError, load_spec
+from kvlib.families import FAMILIES
+from kvlib.fields import ALIASES, STRONGER
+
+logging.set_verbosity_error()
+TYPES = sorted((set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES) | set(FAMILIES)) & set(CONFIG_MAPPING))
+MEANT = {*ALIASES, *STRONGER, *(name for names in ALIASES.values() for name in names),
+         *(name for names in STRONGER.values() for name in names)}  # fmt: skip
+DECIDING = MEANT | {
+    "layer_types", "layers_block_type", "use_sliding_window", "attention_chunk_size", "kv_lora_rank", "qk_rope_head_dim",
+    "v_head_dim", "num_kv_shared_layers", "full_attention_interval", "attn_layer_period", "attn_layer_offset",
+    "attn_layer_indices", "full_attn_idxs", "per_layer_config", "block_types", "attention_layers", "attention_types",
+    "multi_query", "new_decoder_architecture", "index_head_dim", "indexer_types", "conv_L_cache", "lru_width",
+    "sliding_window_pattern", "global_attn_every_n_layers", "max_window_layers", "num_global_key_value_heads",
+    "global_head_dim", "swa_num_key_value_heads", "swa_head_dim", "cross_attention_layers", "layer_group_size",
+}  # fmt: skip
+
+
+def filled_in(model_type: str, given: dict) -> dict | None:
+    """The config that the class makes of `given`; None when it cannot."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return CONFIG_MAPPING[model_type](**given).to_dict()
+        except Exception:  # noqa: BLE001  # whatever the class objects to
+            return None
+
+
+def layers(config: dict) -> tuple | None:
+    """What is read, or None when the reading refuses."""
+    try:
+        return load_spec(config, encoder_tokens=3).layers
+    except SpecError:
+        return None
+
+
+@pytest.mark.parametrize("model_type", TYPES)
+def test_an_absent_field_means_what_the_class_makes_of_it_or_is_refused(model_type):
+    whole = filled_in(model_type, {})
+    if whole is None or isinstance(whole.get("text_config"), dict) or layers(whole) is None:
+        pytest.skip("its default config is not read")
+    wrong = []
+    for name in sorted(DECIDING & set(whole)):
+        rest = {k: v for k, v in whole.items() if k != name}
+        read, meant = layers(rest), filled_in(model_type, rest)
+        if read is not None and meant is not None and read != layers(meant):
+            wrong.append(name)
+    assert not wrong

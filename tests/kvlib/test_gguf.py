@@ -1,0 +1,246 @@
+"""GGUF files written by ggml's own writer: each says the same as the config.json of the same model, or is refused clearly."""
+
+import struct
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kvlib import SpecError, kv_growth, load_spec
+from kvlib.gguf_file import read_head
+from kvlib.gguf_reader import read_gguf
+
+gguf = pytest.importorskip("gguf")
+numpy = pytest.importorskip("numpy")
+
+SHAPE = {"block_count": 4, "context_length": 8192, "embedding_length": 256, "feed_forward_length": 512, "vocab_size": 100,
+         "attention.head_count": 8, "attention.head_count_kv": 2}  # fmt: skip
+CONFIG = {"num_hidden_layers": 4, "max_position_embeddings": 8192, "hidden_size": 256, "intermediate_size": 512,
+          "vocab_size": 100, "num_attention_heads": 8, "num_key_value_heads": 2}  # fmt: skip
+HEAD_64 = {"attention.key_length": 64, "attention.value_length": 64}
+WINDOW = {"attention.sliding_window": 1024}
+MLA = {"attention.kv_lora_rank": 512, "rope.dimension_count": 64, "attention.head_count_kv": 1, "attention.key_length": 576,
+       "attention.value_length": 512, "attention.key_length_mla": 192, "attention.value_length_mla": 128}  # fmt: skip
+MLA_CONFIG = {"kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128}
+MAMBA_2 = {"ssm.conv_kernel": 4, "ssm.state_size": 128, "ssm.group_count": 2, "ssm.inner_size": 512, "ssm.time_step_rank": 8}
+MAMBA_2_CONFIG = {"mamba_d_conv": 4, "mamba_d_state": 128, "mamba_n_groups": 2, "mamba_n_heads": 8, "mamba_d_head": 64}
+DELTA = {"ssm.conv_kernel": 4, "ssm.state_size": 128, "ssm.group_count": 4, "ssm.inner_size": 1024, "ssm.time_step_rank": 8,
+         "full_attention_interval": 4}  # fmt: skip
+DELTA_CONFIG = {"linear_conv_kernel_dim": 4, "linear_key_head_dim": 128, "linear_num_key_heads": 4,
+                "linear_value_head_dim": 128, "linear_num_value_heads": 8, "full_attention_interval": 4}  # fmt: skip
+ALTERNATING = ["sliding_attention", "full_attention"] * 2
+
+# test: (general.architecture, keys besides SHAPE, model_type, config fields besides CONFIG); None takes a field away
+MODELS = {
+    "llama": ("llama", {}, "llama", {}),
+    "llama-without-kv-heads": ("llama", {"attention.head_count_kv": None}, "llama", {"num_key_value_heads": 8}),
+    "mixtral": ("llama", {"expert_count": 8, "expert_used_count": 2}, "mixtral", {"num_local_experts": 8, "sliding_window": None}),
+    "qwen3": ("qwen3", HEAD_64, "qwen3", {"head_dim": 64}),
+    "k-and-v-differ": ("mystery", {"attention.key_length": 64, "attention.value_length": 32}, "mystery",
+                       {"head_dim": 64, "v_head_dim": 32}),
+    "gemma2": ("gemma2", HEAD_64, "gemma2", {"head_dim": 64, "sliding_window": 4096, "layer_types": ALTERNATING}),
+    "gemma3": ("gemma3", HEAD_64 | WINDOW | {"block_count": 8}, "gemma3_text",
+               {"num_hidden_layers": 8, "head_dim": 64, "sliding_window": 1024}),
+    "gemma3-pattern": ("gemma3", HEAD_64 | WINDOW | {"attention.sliding_window_pattern": 2}, "gemma3_text",
+                       {"head_dim": 64, "sliding_window": 1024, "layer_types": ALTERNATING}),
+    "gemma3n": ("gemma3n", HEAD_64 | WINDOW | {"block_count": 25, "attention.shared_kv_layers": 10}, "gemma3n_text",
+                {"num_hidden_layers": 25, "head_dim": 64, "sliding_window": 1024, "num_kv_shared_layers": 10}),
+    "gemma3n-of-old": ("gemma3n", HEAD_64 | WINDOW | {"block_count": 25}, "gemma3n_text",
+                       {"num_hidden_layers": 25, "head_dim": 64, "sliding_window": 1024, "num_kv_shared_layers": 5}),
+    "gpt-oss": ("gpt-oss", HEAD_64 | WINDOW | {"expert_count": 4, "expert_used_count": 2, "expert_feed_forward_length": 512},
+                "gpt_oss", {"head_dim": 64, "sliding_window": 1024, "num_local_experts": 4}),
+    "cohere2": ("cohere2", WINDOW, "cohere2", {"sliding_window": 1024, "layer_types": ["sliding_attention"] * 3 + ["full_attention"]}),
+    "phi3": ("phi3", WINDOW, "phi3", {"sliding_window": 1024}),
+    "olmo2-without-windows": ("olmo2", {}, "olmo2", {}),
+    "window-beyond-the-context": ("phi3", {"attention.sliding_window": 9000}, "phi3", {"sliding_window": 9000}),
+    "an-unknown-one-with-a-pattern": ("mystery", WINDOW | {"attention.sliding_window_pattern": [True, False, True, False]}, "mystery",
+                                      {"sliding_window": 1024, "layer_types": ALTERNATING}),
+    "heads-and-widths-by-kind": ("gemma4", WINDOW | {"attention.head_count_kv": [4, 2, 4, 2], "attention.key_length": 128,
+                                 "attention.value_length": 128, "attention.key_length_swa": 64, "attention.value_length_swa": 64,
+                                 "attention.sliding_window_pattern": [True, False, True, False]}, "mystery",
+                                 {"num_key_value_heads": 4, "num_global_key_value_heads": 2, "head_dim": 64, "global_head_dim": 128,
+                                  "sliding_window": 1024, "layer_types": ALTERNATING}),
+    "llama4": ("llama4", HEAD_64, "llama4_text", {"head_dim": 64, "attention_chunk_size": 8192, "no_rope_layers": [1, 1, 1, 0]}),
+    "deepseek3": ("deepseek2", MLA | {"expert_gating_func": 2, "attention.q_lora_rank": 96}, "deepseek_v3",
+                  MLA_CONFIG | {"q_lora_rank": 96}),
+    "deepseek2-of-old": ("deepseek2", MLA | {"attention.head_count_kv": 8, "attention.key_length": 192, "attention.value_length": 128,
+                         "attention.key_length_mla": None, "attention.value_length_mla": None}, "deepseek_v2", MLA_CONFIG),
+    "sparse-indexer": ("glm-dsa", MLA | {"attention.indexer.key_length": 128, "attention.indexer.head_count": 8,
+                       "attention.indexer.top_k": 64}, "glm_moe_dsa", MLA_CONFIG | {"index_head_dim": 128, "index_n_heads": 8,
+                                                                                    "index_topk": 64}),
+    "multi-token-prediction": ("glm4moe", HEAD_64 | {"block_count": 5, "nextn_predict_layers": 1, "expert_count": 4}, "glm4_moe",
+                               {"head_dim": 64, "num_nextn_predict_layers": 1, "n_routed_experts": 4}),
+    "jamba": ("jamba", {"attention.head_count_kv": [0, 2, 0, 2], "ssm.conv_kernel": 4, "ssm.state_size": 16, "ssm.inner_size": 512,
+              "ssm.time_step_rank": 16}, "jamba", {"attn_layer_period": 2, "attn_layer_offset": 1, "mamba_d_conv": 4,
+                                                   "mamba_d_state": 16, "mamba_expand": 2}),
+    "mamba2": ("mamba2", MAMBA_2 | {"attention.head_count": 0, "attention.head_count_kv": None, "feed_forward_length": 0}, "mamba2",
+               {"num_heads": 8, "head_dim": 64, "state_size": 128, "n_groups": 2, "conv_kernel": 4, "expand": 2,
+                "num_attention_heads": None, "num_key_value_heads": None, "intermediate_size": None}),
+    "falcon-h1": ("falcon-h1", MAMBA_2 | HEAD_64, "falcon_h1", MAMBA_2_CONFIG | {"head_dim": 64}),
+    "granite-hybrid": ("granitehybrid", MAMBA_2 | {"attention.head_count_kv": [0, 0, 0, 2]}, "granitemoehybrid",
+                       MAMBA_2_CONFIG | {"layer_types": ["mamba"] * 3 + ["attention"]}),
+    "nemotron-h": ("nemotron_h", MAMBA_2 | {"attention.head_count_kv": [0, 0, 2, 0], "feed_forward_length": [0, 512, 0, 512]},
+                   "nemotron_h", MAMBA_2_CONFIG | {"hybrid_override_pattern": "M-*-"}),
+    "qwen3-next": ("qwen3next", DELTA | HEAD_64, "qwen3_next", DELTA_CONFIG | {"head_dim": 64}),
+    "lfm2": ("lfm2", {"attention.head_count_kv": [0, 0, 2, 0], "shortconv.l_cache": 3}, "lfm2",
+             {"conv_L_cache": 3, "layer_types": ["conv", "conv", "full_attention", "conv"]}),
+    "kimi-linear": ("kimi-linear", MLA | {"attention.head_count_kv": [0, 0, 0, 1], "kda.head_dim": 32, "ssm.conv_kernel": 4},
+                    "kimi_linear", MLA_CONFIG | {"linear_attn_config": {"full_attn_layers": [4], "num_heads": 8, "head_dim": 32,
+                                                                        "short_conv_kernel_size": 4}}),
+    "nas": ("deci", {"attention.head_count": [8, 0, 8, 8], "attention.head_count_kv": [2, 0, 1, 0]}, "mystery",
+            {"block_configs": [{"attention": {"n_heads_in_group": 4}}, {"attention": {"no_op": True}},
+                               {"attention": {"n_heads_in_group": 8}}, {"attention": {"replace_with_linear": True}}],
+             "num_key_value_heads": None}),
+}  # fmt: skip
+
+
+def write(path: Path, architecture: str | None, keys: dict, tensors: tuple[str, ...] = ("token_embd.weight",),
+          **options) -> Path:  # fmt: skip
+    """A small real file: `keys` under the architecture's name, or as they stand when they have a dot in front."""
+    writer = gguf.GGUFWriter(path, architecture or "none", **options)
+    for key, value in keys.items():
+        name = key[1:] if key.startswith(".") else f"{architecture}.{key}"
+        kind = {bool: writer.add_bool, int: writer.add_uint32, float: writer.add_float32, str: writer.add_string, list: writer.add_array}
+        if value is not None:
+            kind[type(value)](name, value)
+    for name in tensors:
+        writer.add_tensor(name, numpy.zeros((2, 4), numpy.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize(("architecture", "keys", "model_type", "fields"), MODELS.values(), ids=MODELS)
+def test_a_file_says_what_the_config_of_the_same_model_says(architecture, keys, model_type, fields, tmp_path):
+    path = write(tmp_path / "model.gguf", architecture, SHAPE | keys)
+    config = {k: v for k, v in (CONFIG | {"model_type": model_type} | fields).items() if v is not None or k == "sliding_window"}
+    there, wanted = load_spec(read_gguf(path)), load_spec(config)
+    assert there.layers == wanted.layers
+    assert (there.n_heads, there.hidden_size, there.max_position_embeddings) == (wanted.n_heads, 256, 8192)
+    assert kv_growth(load_spec(read_gguf(path), mtp=True)) == kv_growth(load_spec(config, mtp=True))
+
+
+def test_layers_of_the_four_numbers_that_matter(tmp_path):
+    """By hand, without a config: 6 layers of Gemma 3, windows of 1,024, one full layer at the end."""
+    path = write(tmp_path / "m.gguf", "gemma3", SHAPE | HEAD_64 | WINDOW | {"block_count": 6})
+    layers = load_spec(read_gguf(path)).layers
+    assert [layer.window for layer in layers] == [1024] * 5 + [None]
+    assert {(layer.n_kv_heads, layer.k_dim, layer.v_dim) for layer in layers} == {(2, 64, 64)}
+
+
+def test_transformers_reads_the_same_fields(tmp_path):
+    """transformers has a reader of its own, for the plain fields of the architectures that it knows."""
+    load = pytest.importorskip("transformers.modeling_gguf_pytorch_utils").load_gguf_checkpoint
+    path = write(tmp_path / "m.gguf", "qwen3moe", SHAPE | HEAD_64 | {"expert_count": 4, "expert_used_count": 2})
+    theirs, ours = load(str(path), return_tensors=False)["config"], read_gguf(path)
+    same = CONFIG.keys() | {"model_type", "head_dim", "num_experts", "num_experts_per_tok", "tie_word_embeddings"}
+    assert {name: theirs[name] for name in same} == {name: ours[name] for name in same}
+
+
+def test_tied_is_a_model_whose_file_has_no_head(tmp_path):
+    alone = write(tmp_path / "tied.gguf", "llama", SHAPE)
+    headed = write(tmp_path / "untied.gguf", "llama", SHAPE, ("token_embd.weight", "output.weight"))
+    part = write(tmp_path / "part.gguf", "llama", SHAPE | {".split.count": 2})
+    assert (read_gguf(alone)["tie_word_embeddings"], read_gguf(headed)["tie_word_embeddings"]) == (True, False)
+    assert "tie_word_embeddings" not in read_gguf(part)  # the head may be in the other file
+
+
+def test_without_a_vocab_size_the_tokens_are_counted(tmp_path):
+    path = write(tmp_path / "m.gguf", "llama", SHAPE | {"vocab_size": None, ".tokenizer.ggml.tokens": [f"t{i}" for i in range(77)]})
+    assert read_gguf(path)["vocab_size"] == 77
+
+
+@pytest.mark.parametrize(
+    ("architecture", "keys", "names"),
+    [
+        ("mystery", WINDOW, r"mystery\.attention\.sliding_window_pattern is absent"),
+        ("gemma4", WINDOW, r"gemma4\.attention\.sliding_window_pattern is absent"),
+        ("mystery", {"ssm.state_size": 16}, "'mystery', whose recurrent state"),
+        ("rwkv7", {"wkv.head_size": 64}, "'rwkv7', whose recurrent state"),
+        ("jamba", {"attention.head_count_kv": [0, 2, 0, 2]}, r"jamba\.ssm\.inner_size is absent"),
+        ("llama", {"attention.head_count": None}, r"llama\.attention\.head_count is absent"),
+        ("llama", {"attention.head_count": "8"}, r"llama\.attention\.head_count is '8'"),
+        ("llama", {"attention.head_count_kv": [2, 2]}, "has 2 entries and block_count is 4"),
+        ("llama", {"attention.head_count": 7}, "is 256 and no multiple of 7"),
+        ("llama", {"block_count": 0}, r"llama\.block_count is 0"),
+        ("llama", {"block_count": None}, "no layers that keep KV"),
+        ("llama", {"attention.head_count_kv": [2, -1, 2, 2]}, r"head_count_kv is -1"),
+        ("bert", {"attention.causal": False}, "'bert' and has no layers that keep KV"),
+        ("gemma3", WINDOW | {"attention.sliding_window_pattern": 1.5}, "pattern is 1.5"),
+        ("mamba2", MAMBA_2 | {"ssm.time_step_rank": 7}, r"ssm\.inner_size is 512 and no multiple of 7"),
+    ],
+)
+def test_what_the_file_leaves_open_is_named(architecture, keys, names, tmp_path):
+    path = write(tmp_path / "m.gguf", architecture, SHAPE | keys)
+    with pytest.raises(SpecError, match=names) as error:
+        read_gguf(path)
+    assert str(path) in str(error.value)
+
+
+@pytest.mark.parametrize("order", gguf.GGUFEndian)
+def test_the_head_is_what_ggmls_own_reader_sees(order, tmp_path):
+    keys = {"i": -1 & 0xFF, ".s": "文字", "f": 0.5, "b": True, ".list": [1, 2, 3], ".floats": [0.5, 1.5], ".flags": [True, False],
+            ".words": ["a", "bc", ""], ".big": [2**30, -1]}  # fmt: skip
+    path = write(tmp_path / "m.gguf", "llama", keys, ("a", "b.weight"), endianess=order)
+    head, theirs = read_head(path), gguf.GGUFReader(path)
+    wanted = {k: f.contents() for k, f in theirs.fields.items() if not k.startswith("GGUF.")} | {"words": 3}
+    assert {k.removeprefix("."): v for k, v in head.values.items()} == {k.removeprefix("."): v for k, v in wanted.items()}
+    assert head.tensors == {t.name for t in theirs.tensors}
+
+
+def test_every_cut_and_every_flipped_byte_ends_in_a_clear_error_or_a_head(tmp_path):
+    whole = write(tmp_path / "m.gguf", "llama", SHAPE | {".tokenizer.ggml.tokens": ["a", "b"]}).read_bytes()
+    end = whole.rindex(b"token_embd.weight") + len(b"token_embd.weight") + 4 + 2 * 8 + 4 + 8
+    part = tmp_path / "part.gguf"
+    for n in range(end):
+        part.write_bytes(whole[:n])
+        with pytest.raises(SpecError, match=r"cut off|no GGUF file|is empty"):
+            read_head(part)
+    part.write_bytes(whole[:end])
+    assert read_head(part) == read_head(tmp_path / "m.gguf")  # tensors are not needed
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(at=st.integers(0, 600), value=st.integers(0, 255))
+def test_a_damaged_file_never_ends_in_another_error(at, value, tmp_path):
+    path = tmp_path / "m.gguf"
+    if not path.exists():
+        write(path, "gemma3", SHAPE | HEAD_64 | WINDOW)
+    damaged = bytearray(path.read_bytes())
+    damaged[at % len(damaged)] = value
+    (tmp_path / "damaged.gguf").write_bytes(damaged)
+    try:
+        read_gguf(tmp_path / "damaged.gguf")
+    except SpecError as error:
+        assert "damaged.gguf" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty"),
+        (b"{}", "no GGUF file"),
+        (b"PK\x03\x04" + bytes(100), "no GGUF file"),
+        (b"GGUF" + struct.pack("<IQQ", 1, 0, 0), "version 1"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2**60), "cut off or damaged"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "general.architecture is None"),
+        (b"GGUF" + struct.pack("<IQQQ1sIIQ", 3, 0, 1, 1, b"k", 9, 0, 2**62), "cut off or damaged"),
+        (b"GGUF" + struct.pack("<IQQQ1sIIQ", 3, 0, 1, 1, b"k", 9, 9, 1), "cut off or damaged"),
+        (b"GGUF" + struct.pack("<IQQ", 3, 0, 2) + 2 * struct.pack("<Q1sIB", 1, b"k", 0, 0), "the key k stands there twice"),
+    ],
+)  # fmt: skip
+def test_what_is_no_gguf_file_says_so(content, says, tmp_path):
+    path = tmp_path / "m.gguf"
+    path.write_bytes(content)
+    with pytest.raises(SpecError, match=says):
+        read_gguf(path)
+
+
+def test_a_file_that_is_not_there_says_so(tmp_path):
+    with pytest.raises(SpecError, match=r"none\.gguf cannot be read"):
+        read_gguf(tmp_path / "none.gguf")
+    with pytest.raises(SpecError, match="cannot be read"):
+        read_gguf(tmp_path)
