@@ -15,22 +15,23 @@ from pathlib import Path
 
 import record
 import torch
+import transformers
 from cache_truth import Truth, tokens, truth
 from rich.console import Console
 from rich.table import Table
 
 from kvlib import SpecError, kv_bytes, load_spec
-from kvlib.readers import MODELS
 
+MODELS = Path(__file__).resolve().parents[1] / "kvlib" / "models"
 PEERS = Path(sys.executable).parent.parent / "peers" / Path(sys.executable).parent.name / "python"
-KV_TOOLS, WEIGHT_TOOLS = ("kvlib", "hf-mem"), ("kvlib", "accelerate", "accelerate, functions")
+KV_TOOLS, WEIGHT_TOOLS = ("kvlib", "hf-mem"), ("kvlib", "accelerate", "accelerate, LM")
 HOW = 'kv_bytes(load_spec(config), N) and load_spec(config).weight_bytes("bf16")'
 MEANS = {
     "kvlib": "what the model still needs after N tokens: a layer with a window of W keeps min(N, W)",
     "hf-mem": "by its own words what an engine reserves: where full and sliding layers mix, the sliding ones are not capped. Its "
     "weights are the sizes in the checkpoint's header; ours is made from the truth, so they are not judged",
     "accelerate": "parameters and buffers of AutoModel, which has no output head; no KV cache",
-    "accelerate, functions": "parameters and buffers of the causal LM",
+    "accelerate, LM": "parameters and buffers of the causal LM",
 }
 VERDICTS = ("right", "uncapped", "wrong", "no answer", "error")
 
@@ -43,7 +44,7 @@ def with_kvlib(config: dict, n_tokens: int) -> dict:
         answer["kv"] = kv_bytes(spec, n_tokens)
         answer["weights"] = spec.weight_bytes("bf16")
     except SpecError as refusal:
-        answer["said"] = str(refusal)
+        answer["said"] = str(refusal)[:300]
     except Exception as error:  # noqa: BLE001
         answer["error"] = f"{type(error).__name__}: {error}"[:300]
     return answer
@@ -84,6 +85,7 @@ def row(answers: dict, t: Truth, n_tokens: int) -> dict:
 
 def main() -> None:
     torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
     jobs, truths, unknown = [], {}, {}
     for path in sorted(MODELS.glob("*.json")):
         config = json.loads(path.read_text(encoding="utf-8"))["config"]
@@ -93,7 +95,8 @@ def main() -> None:
         except Exception as error:  # noqa: BLE001  (whatever transformers raises: then nobody is judged by it)
             unknown[path.stem] = f"{type(error).__name__}: {error}".splitlines()[0][:300]
             continue
-        config = {"architectures": [t.architecture], **config}
+        if not config.get("architectures"):  # published files have it, and hf-mem asks for it
+            config["architectures"] = [t.architecture]
         jobs.append({"name": path.stem, "config": config, "n_tokens": n_tokens, "tensors": t.tensors or {}})
     peers = with_peers(jobs)
     models = {}
@@ -115,11 +118,12 @@ def _count(models: dict, what: str, tool: str) -> dict[str, int]:
 def _show(results: dict, path: Path) -> None:
     """Three tables of at most 100 columns: KV bytes, weight bytes, totals."""
     console = Console(width=100)
-    for what, total, tools in (("kv", "kv_bytes", KV_TOOLS), ("weights", "weight_bytes", WEIGHT_TOOLS)):
-        table = _table("model", "tokens", "right bytes", *tools, title=f"{path.parent.name}/{path.name}: {what}")
+    for what, columns in (("kv", ("tokens", "kv_bytes")), ("weights", ("weight_bytes",))):
+        tools = KV_TOOLS if what == "kv" else WEIGHT_TOOLS
+        table = _table("model", *columns, *tools, title=f"{path.parent.name}/{path.name}: {what}")
         for name, m in results["models"].items():
             if what in m:
-                table.add_row(name, f"{m['tokens']:,}", f"{m[total]:,}", *(_cell(m[what][tool]) for tool in tools))
+                table.add_row(name, *(f"{m[column]:,}" for column in columns), *(_cell(m[what][tool]) for tool in tools))
         console.print(table)
     table = _table("", "", *VERDICTS, title="models")
     for what, tools in results["totals"].items():
@@ -127,7 +131,7 @@ def _show(results: dict, path: Path) -> None:
             table.add_row(what, tool, *(f"{found[verdict]}" for verdict in VERDICTS))
     console.print(table)
     for name, why in results["without_truth"].items():
-        console.print(f"{name}: nobody is judged, transformers does not build it ({why})", soft_wrap=True, highlight=False)
+        console.print(f"{name}: nobody is judged, transformers does not build it ({why[:60]}…)", highlight=False)
 
 
 def _table(*columns: str, title: str) -> Table:

@@ -79,7 +79,7 @@ def with_accelerate_functions(job: dict) -> dict:
     return {"kv": None, "weights": calculate_maximum_sizes(model)[0]}
 
 
-TOOLS = {"hf-mem": with_hf_mem, "accelerate": with_accelerate, "accelerate, functions": with_accelerate_functions}
+TOOLS = {"hf-mem": with_hf_mem, "accelerate": with_accelerate, "accelerate, LM": with_accelerate_functions}
 
 
 def asked(tool: Callable[[dict], dict], job: dict) -> dict:

@@ -108,9 +108,14 @@ def memory_budget(
     )
 
 
-def _check_split(spec: ModelSpec, n_gpus: int) -> None:
-    """Tensor parallelism gives every card whole query heads, and whole KV heads or copies of one."""
+def splits(spec: ModelSpec, n_gpus: int) -> bool:
+    """Does tensor parallelism give every one of `n_gpus` cards whole query heads, and whole KV heads or copies of one?"""
     kv_heads = {layer.n_kv_heads for layer in spec.layers if layer.n_kv_heads}
-    if spec.n_heads % n_gpus or any(max(n, n_gpus) % min(n, n_gpus) for n in kv_heads):
-        raise SpecError(f"n_gpus is {n_gpus}, and {spec.n_heads} query heads with {sorted(kv_heads)} KV heads cannot be split "
+    return not (spec.n_heads % n_gpus or any(max(n, n_gpus) % min(n, n_gpus) for n in kv_heads))
+
+
+def _check_split(spec: ModelSpec, n_gpus: int) -> None:
+    if not splits(spec, n_gpus):
+        kv_heads = sorted({layer.n_kv_heads for layer in spec.layers if layer.n_kv_heads})
+        raise SpecError(f"n_gpus is {n_gpus}, and {spec.n_heads} query heads with {kv_heads} KV heads cannot be split "
                         "over so many cards; choose a divisor of the query heads")  # fmt: skip

@@ -8,7 +8,7 @@ from kvlib.errors import SpecError, whole
 from kvlib.families import GENERIC, Family
 from kvlib.fields import Fields
 from kvlib.spec import Layer
-from kvlib.states import state_bytes
+from kvlib.states import state_parts
 
 INDEX_GROUP, INDEX_SCALE = 128, 4
 """A sparse indexer keeps its keys in fp8, with a 32-bit scale for every 128 values, whatever the KV dtype (vLLM 0.11)."""
@@ -50,7 +50,7 @@ def _layer(fields: Fields, family: Family, kind: str, encoder_tokens: int | None
     if kind == "none":
         return Layer()
     if kind == "recurrent":
-        return Layer(state_bytes=state_bytes(fields, family))
+        return _with_state(Layer(), fields, family)
     layer = _attention(fields, family)
     if kind in ("sliding_attention", "hybrid_sliding"):
         layer = replace(layer, window=_window_of_layer(fields, family, kind))
@@ -60,12 +60,17 @@ def _layer(fields: Fields, family: Family, kind: str, encoder_tokens: int | None
         width = fields.integer("index_head_dim")
         layer = replace(layer, token_bytes=width + INDEX_SCALE * -(-width // INDEX_GROUP))
     if kind in ("hybrid", "hybrid_sliding"):
-        layer = replace(layer, state_bytes=state_bytes(fields, family))
+        layer = _with_state(layer, fields, family)
     if kind == "cross_attention":
         return replace(layer, window=0, cross_tokens=_encoder_tokens(fields, encoder_tokens))
     if fields.flag("is_encoder_decoder", default=False) or fields.flag("add_cross_attention", default=False):
         return replace(layer, cross_tokens=_encoder_tokens(fields, encoder_tokens))
     return layer
+
+
+def _with_state(layer: Layer, fields: Fields, family: Family) -> Layer:
+    parts = state_parts(fields, family)
+    return replace(layer, state_bytes=sum(nbytes * heads for nbytes, heads in parts), state_heads=parts)
 
 
 def limit_of(fields: Fields, family: Family) -> str | None:

@@ -46,8 +46,8 @@ class KVGrowth:
 def kv_terms(spec: ModelSpec, n_tokens: int, batch: int = 1, kv_dtype: object = "bf16", tp: int = 1) -> list[Term]:
     """The sum of `kv_bytes`, equal layers together, in the order in which they first appear.
 
-    With tp > 1 the terms are those of one tensor-parallel rank: its KV heads, never fewer than one, and a whole
-    latent and state, which every rank needs.
+    With tp > 1 the terms are those of one tensor-parallel rank: its KV heads and heads of state, never fewer than one, and
+    the whole latent.
     """
     if not isinstance(spec, ModelSpec):
         raise SpecError(f"spec is {spec!r}; expected a ModelSpec: load_spec({spec!r})")
@@ -56,7 +56,7 @@ def kv_terms(spec: ModelSpec, n_tokens: int, batch: int = 1, kv_dtype: object = 
     terms = []
     for layer, n_layers in Counter(spec.layers).items():
         retained, one_token = layer.retained(n_tokens), token_bytes(layer, kv_dtype, tp)
-        per_sequence = retained * one_token + _constant(layer, one_token)
+        per_sequence = retained * one_token + _constant(layer, one_token, tp)
         terms.append(Term(n_layers, layer, retained, _values(layer, tp), one_token, n_layers * batch * per_sequence))
     return terms
 
@@ -83,13 +83,13 @@ def kv_growth(spec: ModelSpec, kv_dtype: object = "bf16", tp: int = 1) -> KVGrow
         per_token_early=sum(one * layer.retained(1) for layer, one in layers),
         per_token_late=sum(one for layer, one in layers if layer.cap is None),
         capped=sum(one * layer.cap for layer, one in layers if layer.cap is not None),
-        constant=sum(_constant(layer, one) for layer, one in layers),
+        constant=sum(_constant(layer, one, tp) for layer, one in layers),
     )
 
 
-def _constant(layer: Layer, one_token: int) -> int:
-    """Bytes per sequence that do not depend on its length."""
-    return layer.cross_tokens * one_token + layer.state_bytes
+def _constant(layer: Layer, one_token: int, tp: int) -> int:
+    """Bytes per sequence, on one rank, that do not depend on its length."""
+    return layer.cross_tokens * one_token + layer.rank_state_bytes(tp)
 
 
 def _values(layer: Layer, tp: int) -> int:

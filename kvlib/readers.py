@@ -20,8 +20,10 @@ from kvlib.unread import refuse_unread
 from kvlib.weights import count_weights
 
 MOST_LAYERS = 10_000
+INNER = ("text_config", "llm_config", "language_config", "thinker_config")
+"""Where multi-modal configs keep their text decoder; one may lie in another."""
 OUTER = ("tie_word_embeddings", "torch_dtype", "dtype", "quantization_config")
-"""Fields of a multi-modal config that hold for its text decoder too, unless its text_config says otherwise."""
+"""Fields of a multi-modal config that hold for its text decoder too, whatever is written there."""
 
 
 def load_spec(model: str | Path | Mapping | ModelSpec, *, mtp: bool = False, encoder_tokens: int | None = None,
@@ -60,7 +62,7 @@ def read_config(config: Mapping, overrides: Mapping | None = None, *, name: str 
     weights, unknown_weights = _weights(fields, kinds, layers)
     n_mtp = fields.optional("num_nextn_predict_layers", minimum=0) or 0
     if mtp and n_mtp:
-        layers += (layers[-1],) * n_mtp
+        layers += (next((x for x in reversed(layers) if x.values_per_token), layers[-1]),) * n_mtp
     notes = _notes(fields, family, 0 if mtp else n_mtp)
     spec = ModelSpec(
         name=name,
@@ -83,9 +85,8 @@ def read_config(config: Mapping, overrides: Mapping | None = None, *, name: str 
 
 def _decoder(config: Mapping, overrides: Mapping, name: str) -> tuple[Fields, Family]:
     """The fields of the text decoder, and its family."""
-    inner = config.get("text_config")
-    if isinstance(inner, Mapping):
-        config = {k: config[k] for k in OUTER if k in config} | inner
+    while inner := next((config[k] for k in INNER if isinstance(config.get(k), Mapping)), None):
+        config = {**inner, **{k: config[k] for k in OUTER if config.get(k) is not None}}
     config = {**config, **overrides}
     model_type = Fields(config, name).text("model_type")
     family = FAMILIES.get(model_type, GENERIC)

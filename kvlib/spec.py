@@ -26,6 +26,8 @@ class Layer:
     heads and widths and once per sequence.
     shared_with: index of the layer whose cache this one reads; it then keeps nothing itself.
     state_bytes: bytes per sequence that do not depend on tokens or on the KV dtype (recurrent state).
+    state_heads: the parts of state_bytes as (bytes per head, heads); tensor parallelism splits the heads. Empty: every rank
+    keeps the whole state.
     """
 
     n_kv_heads: int = 0
@@ -39,6 +41,7 @@ class Layer:
     cross_tokens: int = 0
     shared_with: int | None = None
     state_bytes: int = 0
+    state_heads: tuple[tuple[int, int], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("n_kv_heads", "k_dim", "v_dim", "latent", "latent_rope", "token_bytes", "cross_tokens", "state_bytes"):
@@ -46,6 +49,8 @@ class Layer:
         for name, least in (("window", 0), ("chunk", 1)):
             if getattr(self, name) is not None:
                 whole(f"Layer.{name}", getattr(self, name), least)
+        if self.state_heads and sum(nbytes * heads for nbytes, heads in self.state_heads) != self.state_bytes:
+            raise SpecError(f"Layer.state_heads {self.state_heads} do not add up to Layer.state_bytes = {self.state_bytes}")
         if self.latent_rope > self.latent:
             raise SpecError(f"Layer.latent_rope is {self.latent_rope} and more than Layer.latent = {self.latent}")
 
@@ -55,6 +60,10 @@ class Layer:
         if self.shared_with is not None:
             return 0
         return self.n_kv_heads * (self.k_dim + self.v_dim) + self.latent
+
+    def rank_state_bytes(self, tp: int = 1) -> int:
+        """Bytes of state per sequence on one of `tp` ranks; heads fewer than ranks are replicated."""
+        return sum(nbytes * max(1, -(-heads // tp)) for nbytes, heads in self.state_heads) or self.state_bytes
 
     @property
     def cap(self) -> int | None:

@@ -15,79 +15,83 @@ from kvlib.fields import Fields
 
 
 @dataclass(frozen=True, slots=True)
-class State:
-    """Values that a recurrent layer keeps per sequence. taps: of the convolution, over `channels`. matrix: the rest."""
+class Part:
+    """`heads` equal parts of a recurrent state, which tensor parallelism splits.
 
+    Each keeps the last taps − 1 inputs of a convolution over `channels`, and `matrix` more values.
+    """
+
+    heads: int
     channels: int = 0
     taps: int = 1
     matrix: int = 0
 
 
-def state_bytes(fields: Fields, family: Family) -> int:
-    """Bytes per sequence of one recurrent layer.
+def state_parts(fields: Fields, family: Family) -> tuple[tuple[int, int], ...]:
+    """The state of one recurrent layer as (bytes per head, heads), per sequence.
 
     Raises SpecError when no row of `STATES` knows the layer, or a field of it is absent.
     """
     if fields.get("mamba_n_heads") is None:
         family.needs(fields, "mamba_n_heads")
-    state = next((read(fields) for has, read in STATES if fields.get(has) is not None), None)
-    if state is None and family.state_heads:
-        state = State(matrix=_square_heads(fields))
-    if state is None:
+    parts = next((read(fields) for has, read in STATES if fields.get(has) is not None), None)
+    if parts is None and family.state_heads:
+        parts = _lightning(fields)
+    if parts is None:
         raise SpecError(f"{fields.where}: a layer is recurrent and no field says what state it keeps; kvlib looks for "
                         f"{', '.join(has for has, _ in STATES)}; describe the layers yourself with ModelSpec")  # fmt: skip
     model_dtype = fields.text("dtype") or "bf16"
     matrix_dtype = fields.text("mamba_ssm_dtype") or family.state_dtype or model_dtype
-    return (dtypes.nbytes(state.channels * (state.taps - 1), model_dtype)
-            + dtypes.nbytes(state.matrix, matrix_dtype))  # fmt: skip
+    return tuple((dtypes.nbytes(part.channels * (part.taps - 1), model_dtype) + dtypes.nbytes(part.matrix, matrix_dtype),
+                  part.heads) for part in parts)  # fmt: skip
 
 
-def _gated_delta_net(fields: Fields) -> State:
+def _gated_delta_net(fields: Fields) -> tuple[Part, ...]:
     """Qwen3-Next and others: a convolution over q, k and v, and one key × value matrix per value head."""
     k_dim, v_dim = fields.integer("linear_key_head_dim"), fields.integer("linear_value_head_dim")
     k_heads, v_heads = fields.integer("linear_num_key_heads"), fields.integer("linear_num_value_heads")
-    return State(2 * k_heads * k_dim + v_heads * v_dim, fields.integer("linear_conv_kernel_dim"), v_heads * k_dim * v_dim)
+    taps = fields.integer("linear_conv_kernel_dim")
+    return Part(k_heads, 2 * k_dim, taps), Part(v_heads, v_dim, taps, k_dim * v_dim)
 
 
-def _kimi_delta(fields: Fields) -> State:
+def _kimi_delta(fields: Fields) -> tuple[Part, ...]:
     """Kimi Linear: the same with one number of heads and one width for q, k and v."""
     heads, width = fields.integer("linear_num_heads"), fields.integer("linear_head_dim")
-    return State(3 * heads * width, fields.integer("linear_conv_kernel_dim"), heads * width * width)
+    return (Part(heads, 3 * width, fields.integer("linear_conv_kernel_dim"), width * width),)
 
 
-def _mamba_2(fields: Fields) -> State:
-    """Mamba-2 (SSD): a convolution over x, B and C, and one width × state matrix per head."""
+def _mamba_2(fields: Fields) -> tuple[Part, ...]:
+    """Mamba-2 (SSD): a convolution over x per head and over B and C per group, and one width × state matrix per head."""
     fields.key("mamba_expand")  # says the same as heads · width
     heads, width, state = (fields.integer(f"mamba_{x}") for x in ("n_heads", "d_head", "d_state"))
-    channels = heads * width + 2 * fields.integer("mamba_n_groups") * state
-    return State(channels, fields.integer("mamba_d_conv"), heads * width * state)
+    taps = fields.integer("mamba_d_conv")
+    return Part(heads, width, taps, width * state), Part(fields.integer("mamba_n_groups"), 2 * state, taps)
 
 
-def _mamba_1(fields: Fields) -> State:
+def _mamba_1(fields: Fields) -> tuple[Part, ...]:
     """Mamba: a convolution over the inner width, and a state vector per channel."""
     inner = fields.optional("mamba_d_inner") or fields.integer("mamba_expand") * fields.integer("hidden_size")
-    return State(inner, fields.integer("mamba_d_conv"), inner * fields.integer("mamba_d_state"))
+    return (Part(inner, 1, fields.integer("mamba_d_conv"), fields.integer("mamba_d_state")),)
 
 
-def _short_convolution(fields: Fields) -> State:
+def _short_convolution(fields: Fields) -> tuple[Part, ...]:
     """LFM2: a gated convolution over the hidden size, and nothing else."""
-    return State(fields.integer("hidden_size"), fields.integer("conv_L_cache"))
+    return (Part(fields.integer("hidden_size"), 1, fields.integer("conv_L_cache")),)
 
 
-def _rg_lru(fields: Fields) -> State:
+def _rg_lru(fields: Fields) -> tuple[Part, ...]:
     """RecurrentGemma (Griffin): a convolution and a vector over the width of the recurrence."""
-    width = fields.integer("lru_width")
-    return State(width, fields.integer("conv1d_width"), width)
+    return (Part(fields.integer("lru_width"), 1, fields.integer("conv1d_width"), 1),)
 
 
-def _square_heads(fields: Fields) -> int:
+def _lightning(fields: Fields) -> tuple[Part, ...]:
     """Lightning attention (MiniMax-01): one key × value matrix per query head, no convolution."""
     heads = fields.integer("num_attention_heads")
     width = fields.optional("head_dim", minimum=0) or fields.integer("hidden_size") // heads
-    return heads * width * width
+    return (Part(heads, matrix=width * width),)
 
 
-STATES: tuple[tuple[str, Callable[[Fields], State]], ...] = (
+STATES: tuple[tuple[str, Callable[[Fields], tuple[Part, ...]]], ...] = (
     ("linear_num_value_heads", _gated_delta_net),
     ("linear_num_heads", _kimi_delta),
     ("mamba_n_heads", _mamba_2),

@@ -22,6 +22,8 @@ HARMLESS = re.compile(
 
 def refuse_unread(fields: Fields) -> None:
     """Raise SpecError for the first field that looks as if it changed the cache, has a value, and was not asked for."""
+    for name in ("num_attention_heads", "num_key_value_heads", "head_dim"):
+        fields.key(name)  # ordinary, also where all layers are recurrent and nobody asked
     for name, value in fields.config.items():
         quiet = value in (None, False, 0, "", "none") or value in ([], {})
         if not quiet and name not in fields.asked and SUSPICIOUS.search(name) and not HARMLESS.search(name):

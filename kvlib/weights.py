@@ -23,6 +23,8 @@ def count_weights(fields: Fields, kinds: tuple[str, ...],
     layout = LAYOUTS.get(fields.text("model_type"))
     if layout is None:
         return None, f"how model_type {fields.text('model_type')!r} lays out its weights is not known"
+    if fields.flag("add_cross_attention", default=False):
+        return None, "add_cross_attention is true, and the weights of that cross-attention are not known"
     if "none" in kinds and not layout.one_block:
         return None, "a layer without attention may lack a feed-forward block too, and the config does not say which"
     try:
@@ -49,7 +51,7 @@ def _head(fields: Fields, layout: Layout) -> list[Weight]:
     vocab, hidden = fields.integer("vocab_size"), fields.integer("hidden_size")
     width = (fields.optional(layout.embedding_width) if layout.embedding_width else None) or hidden
     weights = _norms(fields, layout, "norm", 1) if on(fields, layout.final_norm) else []
-    if not fields.flag("tie_word_embeddings", default=layout.tied):
+    if not on(fields, layout.tied):
         weights += [Weight("lm_head", "head", (vocab, width))]
     return weights + ([Weight("lm_head.bias", "head", (vocab,))] if on(fields, layout.head_bias) else [])
 

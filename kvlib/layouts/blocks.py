@@ -35,11 +35,12 @@ def attention(fields: Fields, layout: Layout, layer: Layer) -> list[Weight]:
     weights += linear("o_proj", "attention", hidden, attended, on(fields, layout.o_bias))
     if layout.qk_norm and on(fields, layout.qk_norm_when):
         full = layout.qk_norm == "full"
-        shift = on(fields, layout.norm_bias)
+        shift = on(fields, layout.qk_norm_bias)
         weights += norm("q_norm", queries if full else layer.k_dim, shift, "attention")
         weights += norm("k_norm", keys if full else layer.k_dim, shift, "attention") if own else []
     if layout.q_gate:
-        weights += linear("gate", "attention", attended if layout.q_gate == "value" else n_heads, hidden)
+        width = n_heads if layout.q_gate == "head" else attended
+        weights += linear("gate", "attention", width, hidden, bias and layout.q_gate == "query")
     if on(fields, layout.sinks):
         weights += [Weight("sinks", "attention", (n_heads,))]
     return weights

@@ -8,18 +8,33 @@ from kvlib.layouts.blocks import feed_forward, linear, norm
 from kvlib.spec import Layer, Weight
 
 
-def n_norms_falcon(fields: Fields) -> int:
-    """A parallel block shares one norm, unless the newer architecture gives attention and feed-forward one each."""
+def parallel_norms(fields: Fields) -> int:
+    """Attention and feed-forward side by side share one norm, or have one each where the config says so (Falcon)."""
     if not fields.flag("parallel_attn", default=True):
         return 2
-    if not fields.flag("new_decoder_architecture", default=False):
-        return 1
-    return fields.optional("num_ln_in_parallel_attn") or 2
+    newer = fields.flag("new_decoder_architecture", default=False)
+    return fields.optional("num_ln_in_parallel_attn") or (2 if newer else 1)
 
 
 def one_norm_if_parallel(fields: Fields) -> int:
-    """Parallel attention and feed-forward share one norm."""
+    """Attention and feed-forward side by side share one norm (StableLM)."""
     return 1 if fields.flag("use_parallel_residual", default=False) else 2
+
+
+def post_norms(fields: Fields) -> int:
+    """Norms after each block too, where the config says so (HyperCLOVA X)."""
+    return 4 if fields.flag("use_post_norm", default=False) else 2
+
+
+def affine_norms(fields: Fields) -> int:
+    """Norms without any weight, where the config says so (OPT)."""
+    return 2 if fields.flag("layer_norm_elementwise_affine", default=True) else 0
+
+
+def norm_at_the_end(fields: Fields) -> bool:
+    """Only layers that normalise before each block need a norm after the last (OPT)."""
+    removed = fields.flag("_remove_final_layer_norm", default=False)
+    return bool(affine_norms(fields)) and fields.flag("do_layer_norm_before", default=True) and not removed
 
 
 def times_hidden(name: str = "", ratio: int = 4):
@@ -29,11 +44,6 @@ def times_hidden(name: str = "", ratio: int = 4):
         return (fields.optional(name) if name else None) or ratio * fields.integer("hidden_size")
 
     return width
-
-
-def expansion_ratio(fields: Fields) -> int:
-    """An inner width given as a multiple of the hidden size."""
-    return (fields.optional("expansion_ratio") or 4) * fields.integer("hidden_size")
 
 
 def half_width(fields: Fields) -> int:

@@ -12,18 +12,21 @@ from kvlib.errors import whole
 from kvlib.fields import Fields
 from kvlib.spec import Layer, Weight
 
-Switch = bool | tuple[str, bool]
-"""A fact of the class, or a field that decides it with the value that its absence means."""
+Switch = bool | tuple[str, bool] | Callable[[Fields], bool]
+"""A fact of the class, or a field that decides it with the value that its absence means, or a rule over several."""
 
 Size = str | Callable[[Fields], int]
 """A field, or a rule where the class computes the size from several."""
 
 ATTENTION_BIAS = ("attention_bias", False)
+UNTIED, TIED = ("tie_word_embeddings", False), ("tie_word_embeddings", True)
 
 
 def on(fields: Fields, switch: Switch) -> bool:
     """The fact that `switch` stands for."""
-    return switch if isinstance(switch, bool) else fields.flag(switch[0], default=switch[1])
+    if isinstance(switch, bool):
+        return switch
+    return fields.flag(switch[0], default=switch[1]) if isinstance(switch, tuple) else switch(fields)
 
 
 def size(fields: Fields, name: Size, minimum: int = 1) -> int:
@@ -64,14 +67,15 @@ class Experts:
 class Layout:
     """The weight tensors of one model type.
 
-    tied: does the head reuse the embedding where `tie_word_embeddings` is absent? head_bias: has the head a bias?
+    tied: does the head reuse the embedding? head_bias: has the head a bias?
     positions: field that holds the number of learned position embeddings, and how many more the class adds.
     embedding_width: field of an embedding narrower than the hidden size, with a projection in and one out.
     embedding_norm, final_norm: is there a norm after the embedding, and one before the head?
     norms: norm vectors of the hidden size in each layer; norm_bias: does each come with a bias?
     qkv_bias, o_bias, mlp_bias: biases of the linear maps.
     qk_norm: "head" normalises each head of q and k with one vector, "full" with one as wide as all heads; "" not at all.
-    q_gate: "value" gates the attention output element by element, "head" with one number per query head.
+    q_gate: "value" gates the attention output element by element, "query" too but as part of q with its bias, "head" with
+    one number per query head.
     sinks: a learned attention-sink value per query head?
     gated: has the feed-forward block a gate (SwiGLU, GeGLU)? mlp_width: its inner width.
     mixer: the tensors of one layer that keeps a recurrent state. one_block: is a layer either a mixer or a feed-forward
@@ -79,7 +83,7 @@ class Layout:
     extra: tensors that no other fact describes.
     """
 
-    tied: bool = False
+    tied: Switch = UNTIED
     head_bias: Switch = False
     positions: tuple[str, int] | None = None
     embedding_width: str = ""
@@ -91,6 +95,7 @@ class Layout:
     o_bias: Switch = ATTENTION_BIAS
     qk_norm: str = ""
     qk_norm_when: Switch = True
+    qk_norm_bias: Switch = False
     q_gate: str = ""
     sinks: Switch = False
     indexer: bool = False

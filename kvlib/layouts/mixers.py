@@ -26,30 +26,37 @@ def _flag(fields: Fields, *names: str, default: bool) -> bool:
     return fields.flag(found, default=default)
 
 
-def mamba(fields: Fields, _layer: Layer, norms: bool = False) -> list[Weight]:
-    """Mamba-1: input-dependent state space of N values per channel; dt goes through a low rank R."""
+def mamba(fields: Fields, _layer: Layer) -> list[Weight]:
+    """Mamba-1: an input-dependent state space of N values per channel; dt goes through a low rank R."""
     hidden = fields.integer("hidden_size")
-    inner = fields.integer("mamba_expand") * hidden
-    n_state, kernel = fields.integer("mamba_d_state"), fields.integer("mamba_d_conv")
-    rank = fields.get("mamba_dt_rank")
-    rank = -(-hidden // 16) if rank in (None, "auto") else fields.integer("mamba_dt_rank")
-    bias = _flag(fields, "mamba_proj_bias", "use_bias", default=False)
+    return _mamba(fields, hidden, fields.optional("intermediate_size") or fields.integer("mamba_expand") * hidden)
+
+
+def mamba_normed(fields: Fields, _layer: Layer) -> list[Weight]:
+    """Mamba-1 whose dt, B and C are normalised (Jamba); intermediate_size is there the feed-forward block's."""
+    hidden = fields.integer("hidden_size")
+    widths = _dt_rank(fields, hidden), *(fields.integer("mamba_d_state"),) * 2
+    norms = [w for x, width in zip("dt b c".split(), widths, strict=True) for w in norm(f"{x}_norm", width, part=PART)]
+    return _mamba(fields, hidden, fields.integer("mamba_expand") * hidden) + norms
+
+
+def _mamba(fields: Fields, hidden: int, inner: int) -> list[Weight]:
+    n_state, kernel, rank = fields.integer("mamba_d_state"), fields.integer("mamba_d_conv"), _dt_rank(fields, hidden)
+    bias = _flag(fields, "use_bias", "mamba_proj_bias", default=False)
     return [
         *linear("in_proj", PART, 2 * inner, hidden, bias),
-        *_conv("conv1d", inner, kernel, _flag(fields, "mamba_conv_bias", "use_conv_bias", default=True)),
+        *_conv("conv1d", inner, kernel, _flag(fields, "use_conv_bias", "mamba_conv_bias", default=True)),
         *linear("x_proj", PART, rank + 2 * n_state, inner),
         *linear("dt_proj", PART, inner, rank, bias=True),
         *_vector("A_log", inner, n_state),
         *_vector("D", inner),
         *linear("out_proj", PART, hidden, inner, bias),
-        *([*norm("dt_norm", rank, part=PART), *norm("b_norm", n_state, part=PART), *norm("c_norm", n_state, part=PART)]
-          if norms else []),
-    ]  # fmt: skip
+    ]
 
 
-def mamba_normed(fields: Fields, layer: Layer) -> list[Weight]:
-    """Mamba-1 whose dt, B and C are normalised (Jamba)."""
-    return mamba(fields, layer, norms=True)
+def _dt_rank(fields: Fields, hidden: int) -> int:
+    """One sixteenth of the hidden size where the config leaves it open."""
+    return -(-hidden // 16) if fields.get("mamba_dt_rank") in (None, "auto") else fields.integer("mamba_dt_rank")
 
 
 def mamba2(fields: Fields, _layer: Layer) -> list[Weight]:
@@ -59,16 +66,16 @@ def mamba2(fields: Fields, _layer: Layer) -> list[Weight]:
     inner = mamba2_inner(fields, hidden, n_heads)
     groups, n_state, kernel = (fields.integer(f"mamba_{x}") for x in ("n_groups", "d_state", "d_conv"))
     mixed = inner + 2 * groups * n_state
-    bias = _flag(fields, "mamba_proj_bias", "use_bias", default=False)
-    normed = fields.flag("mamba_rms_norm", default=True)
+    bias = _flag(fields, "use_bias", "mamba_proj_bias", default=False)
+    out_bias, normed = fields.flag("projectors_bias", default=bias), fields.flag("mamba_rms_norm", default=True)
     return [
         *linear("in_proj", PART, inner + mixed + n_heads, hidden, bias),
-        *_conv("conv1d", mixed, kernel, _flag(fields, "mamba_conv_bias", "use_conv_bias", default=True)),
+        *_conv("conv1d", mixed, kernel, _flag(fields, "use_conv_bias", "mamba_conv_bias", default=True)),
         *_vector("dt_bias", n_heads),
         *_vector("A_log", n_heads),
         *_vector("D", n_heads),
         *(norm("norm", inner, part=PART) if normed else []),
-        *linear("out_proj", PART, hidden, inner, bias),
+        *linear("out_proj", PART, hidden, inner, out_bias),
     ]
 
 

@@ -244,3 +244,11 @@ def test_a_recurrent_layer_keeps_its_convolution_and_its_matrix(fields, nbytes):
 def test_lightning_attention_keeps_a_square_per_query_head():
     spec = load_spec(config(2, model_type="minimax_text_01", attn_type_list=[0, 1]))
     assert spec.layers[0].state_bytes == 6 * 10 * 10 * 2
+
+
+def test_tensor_parallelism_splits_a_state_by_its_heads_and_replicates_what_there_is_too_little_of():
+    """Mamba-2 in vLLM: heads are shared out; a group of B and C that all heads use is on every rank."""
+    layer = load_spec(config(1, MAMBA_2, layer_types=["mamba"])).layers[0]
+    head, group = 8 * 2 * 2 + 8 * 4 * 2, 2 * 4 * 2 * 2
+    assert [layer.rank_state_bytes(tp) for tp in (1, 2, 4, 12)] == [12 * head + group, 6 * head + group, 3 * head + group,
+                                                                   head + group]  # fmt: skip

@@ -43,6 +43,11 @@ def test_a_nested_text_config_is_read():
     assert load_spec(nested).n_params == load_spec(BASE, tie_word_embeddings=True).n_params
 
 
+def test_a_decoder_may_be_nested_twice_and_under_another_name():
+    nested = {"thinker_config": {"text_config": BASE, "vision_config": {"hidden_size": 3}}}
+    assert load_spec(nested).layers == load_spec({"llm_config": BASE}).layers == load_spec(BASE).layers
+
+
 def test_an_unknown_model_type_is_read_generically_and_says_so():
     spec = load_spec(BASE | {"model_type": "brand-new"})
     assert spec.layers == load_spec(BASE).layers

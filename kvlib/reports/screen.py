@@ -1,0 +1,53 @@
+"""The look that all reports share: plain tables that fit into 80 columns, and lines that wrap."""
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.table import Table
+
+from kvlib.i18n import T
+from kvlib.units import GB, GiB, format_bytes
+
+
+def console() -> Console:
+    """Where reports go: no colours guessed into numbers."""
+    return Console(highlight=False)
+
+
+def table(*columns: str, right: Iterable[int] = (), dim: Iterable[int] = (), fold: Iterable[int] = ()) -> Table:
+    """A table without lines. columns: the headings; all empty means no heading. right, dim: numbers of the columns.
+
+    fold: the columns that may take several lines when the table would be too wide.
+    """
+    made = Table(box=None, pad_edge=False, header_style="dim", show_header=any(columns))
+    right, dim, fold = set(right), set(dim), set(fold)
+    for i, name in enumerate(columns):
+        made.add_column(name, justify="right" if i in right else "left", style="dim" if i in dim else None,
+                        no_wrap=i not in fold, overflow="fold")  # fmt: skip
+    return made
+
+
+def sequences(n: int) -> str:
+    """The word after a number of sequences."""
+    return T("個序列", "sequence" if n == 1 else "sequences")
+
+
+def size(n: int) -> str:
+    """Bytes exactly, in a binary and in a decimal unit."""
+    return f"[bold]{n:,} B[/] = [bold]{format_bytes(n)}[/] = {format_bytes(n, 'GB')}"
+
+
+def gb(n: int) -> str:
+    """Bytes in GB, with the minus sign of the book."""
+    return f"{n / GB:,.2f}".replace("-", "−")
+
+
+def gib(n: int) -> str:
+    """Bytes in GiB, likewise."""
+    return f"{n / GiB:,.2f}".replace("-", "−")
+
+
+def show_notes(out: Console, notes: Iterable[str]) -> None:
+    """What a person should know about an answer, each once."""
+    for note in dict.fromkeys(notes):
+        out.print(note, style="yellow", markup=False)
