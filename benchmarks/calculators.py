@@ -16,7 +16,7 @@ from pathlib import Path
 import record
 import torch
 import transformers
-from cache_truth import Truth, tokens, truth
+from cache_truth import Truth, text_only, tokens, truth
 from rich.console import Console
 from rich.table import Table
 
@@ -61,25 +61,27 @@ def with_peers(jobs: list[dict]) -> dict:
     return json.loads(done.stdout)
 
 
-def judged(answer: dict, what: str, right: int, uncapped: int, tolerance: float) -> dict:
-    """One tool's bytes beside the right ones. "uncapped": exactly what it would be if windows and chunks did not cap."""
-    said = {"said": answer["said"]} if answer.get("said") else {}
+def judged(answer: dict, what: str, right: tuple[int, ...], uncapped: int, tolerance: float) -> dict:
+    """One tool's bytes beside the right ones, the first of which counts for the factor. "uncapped": exactly what it would be if
+    windows and chunks did not cap."""
     if "error" in answer:
         return {"verdict": "error", "error": answer["error"]}
     if answer[what] is None:
-        return {"verdict": "no answer", **said}
-    near = abs(answer[what] - right) <= tolerance * right
+        return {"verdict": "no answer", "said": answer.get("said", "")}
+    near = any(abs(answer[what] - bytes_) <= tolerance * bytes_ for bytes_ in right)
     verdict = "right" if near else "uncapped" if answer[what] == uncapped else "wrong"
-    return {"verdict": verdict, "bytes": answer[what], "factor": round(answer[what] / right, 4)}
+    return {"verdict": verdict, "bytes": answer[what], "factor": round(answer[what] / right[0], 6)}
 
 
 def row(answers: dict, t: Truth, n_tokens: int) -> dict:
     """Everything about one model, as it is written."""
-    kv = {tool: judged(answers[tool], "kv", t.kv, t.uncapped, 0) for tool in KV_TOOLS} | {"accelerate": {"verdict": "no answer"}}
-    result = {"tokens": n_tokens, "truth": t.source, "kv_bytes": t.kv, "kv_bytes_uncapped": t.uncapped, "kv": kv}
+    right = (t.cached.kv, t.cached.narrow)
+    kv = {tool: judged(answers[tool], "kv", right, t.cached.uncapped, 0) for tool in KV_TOOLS}
+    result = {"tokens": n_tokens, "truth": t.source, "kv_bytes": right[0], "kv_bytes_uncapped": t.cached.uncapped,
+              "kv_bytes_with_state_in_bf16": right[1], "kv": kv | {"accelerate": {"verdict": "no answer"}}}  # fmt: skip
     if t.params is not None:
         result["weight_bytes"] = 2 * t.params
-        result["weights"] = {tool: judged(answers[tool], "weights", 2 * t.params, 0, 1e-3) for tool in WEIGHT_TOOLS}
+        result["weights"] = {tool: judged(answers[tool], "weights", (2 * t.params,), 0, 1e-3) for tool in WEIGHT_TOOLS}
     return result
 
 
@@ -88,7 +90,7 @@ def main() -> None:
     transformers.logging.set_verbosity_error()
     jobs, truths, unknown = [], {}, {}
     for path in sorted(MODELS.glob("*.json")):
-        config = json.loads(path.read_text(encoding="utf-8"))["config"]
+        config = text_only(json.loads(path.read_text(encoding="utf-8"))["config"])
         n_tokens = tokens(config)
         try:
             t = truths[path.stem] = truth(path.stem, config, n_tokens)
@@ -130,8 +132,9 @@ def _show(results: dict, path: Path) -> None:
         for tool, found in tools.items():
             table.add_row(what, tool, *(f"{found[verdict]}" for verdict in VERDICTS))
     console.print(table)
+    console.print("* exactly the bytes without windows and chunks", highlight=False)
     for name, why in results["without_truth"].items():
-        console.print(f"{name}: nobody is judged, transformers does not build it ({why[:60]}…)", highlight=False)
+        console.print(f"{name}: nobody is judged ({why[:70]})", highlight=False)
 
 
 def _table(*columns: str, title: str) -> Table:
@@ -142,11 +145,12 @@ def _table(*columns: str, title: str) -> Table:
 
 
 def _cell(judgement: dict) -> str:
-    """ "right", or the bytes and how many times too many they are."""
+    """ "right", or the bytes and how many times too many they are; a star for "uncapped"."""
     if judgement["verdict"] == "right" or "bytes" not in judgement:
         return judgement["verdict"]
-    mark = "uncapped " if judgement["verdict"] == "uncapped" else ""
-    return f"{judgement['bytes']:,} {mark}×{judgement['factor']:.3g}"
+    factor = judgement["factor"]
+    digits = 3 if abs(factor - 1) > 1e-3 else 7
+    return f"{judgement['bytes']:,} ×{factor:.{digits}g}{'*' if judgement['verdict'] == 'uncapped' else ''}"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Asks the other calculators, in their own environment (benchmarks/peers.txt): jobs as JSON on stdin, answers as JSON on stdout.
 
 A job is {"name", "config", "n_tokens", "tensors"}. Both tools run the code that their command line runs; what they would fetch
-from the Hub is handed to them, and this process may open no connection.
+from the Hub is handed to them, and this process may open no connection. One favour: accelerate allocates a tensor before it
+drops it, 30 GB for DeepSeek-V3's experts; here everything starts on the meta device, so that a small machine does not fail it.
 """
 
 import contextlib
@@ -28,6 +29,7 @@ import torch
 import transformers
 from accelerate.commands import estimate
 from accelerate.utils import calculate_maximum_sizes
+from cache_truth import build
 
 CLIENT = httpx2.AsyncClient
 
@@ -64,17 +66,16 @@ def with_accelerate(job: dict) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "config.json").write_text(json.dumps(job["config"]), encoding="utf-8")
         estimate.verify_on_hub = lambda *_: Namespace(library_name="transformers", config=job["config"])
-        [(_, _, total, _)] = estimate.gather_data(
-            Namespace(model_name=folder, library_name="transformers", trust_remote_code=False, dtypes=["float16"]))  # fmt: skip
+        arguments = Namespace(model_name=folder, library_name="transformers", trust_remote_code=False, dtypes=["float16"])
+        with torch.device("meta"):
+            [(_, _, total, _)] = estimate.gather_data(arguments)
     return {"kv": None, "weights": int(total)}
 
 
 def with_accelerate_functions(job: dict) -> dict:
     """accelerate.utils.calculate_maximum_sizes of the causal LM, head included, built under init_empty_weights and tied."""
-    fields = {key: value for key, value in job["config"].items() if key != "quantization_config"}
-    config = transformers.AutoConfig.for_model(fields.pop("model_type"), **fields)
     with accelerate.init_empty_weights():
-        model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+        model = build(job["config"])
     model.tie_weights()
     return {"kv": None, "weights": calculate_maximum_sizes(model)[0]}
 

@@ -26,6 +26,7 @@ class Family:
     attention: the kind that a pattern means when it says full attention (a layer may slide or hold a state all the same).
     per_layer: attentions per layer, each with a cache of its own.
     sliding_kv_heads: how many times `num_key_value_heads` a sliding layer has when `swa_num_key_value_heads` is absent.
+    window_beside_query: does `sliding_window_size` count the earlier tokens only, the query's own one coming on top?
     ignored: fields that the class does not look at, though other classes do.
     renamed: (name here, name elsewhere) of fields whose name means something else in other classes.
     state_dtype: the dtype of a recurrent state when `mamba_ssm_dtype` is absent; None: the model's.
@@ -43,6 +44,7 @@ class Family:
     attention: str = "full_attention"
     per_layer: int = 1
     sliding_kv_heads: int = 1
+    window_beside_query: bool = False
     ignored: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
     state_dtype: str | None = None
@@ -102,7 +104,7 @@ FAMILIES: dict[str, Family] = {
     "gemma3n_text": _windowed((KV, HEAD, "num_kv_shared_layers"), full_every=5),
     **_rows("gemma4_text gemma4_unified_text", _windowed((KV, HEAD, "global_head_dim"), full_every=6)),
     "kolibri1": _windowed((KV, HEAD), full_every=5),
-    "mimo_v2_flash": _windowed((KV, HEAD, "v_head_dim"), kind=None, sliding_kv_heads=2),
+    "mimo_v2_flash": _windowed((KV, HEAD, "v_head_dim"), kind=None, sliding_kv_heads=2, window_beside_query=True),
     "gpt_neo": _windowed((), kind=None),
     **_rows("beam flint laguna mellum", _windowed((KV, HEAD), kind=None)),
     "cwm": _windowed((KV, HEAD), full_every=4, full_at=0),

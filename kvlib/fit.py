@@ -65,9 +65,11 @@ def _bends(spec: ModelSpec, kv_dtype: object, tp: int) -> Iterator[tuple[int, in
     yield from sorted(stops.items())
 
 
-def longest_sequence(budget: Budget, sequences: int = 1) -> int | None:
-    """The most tokens that each of `sequences` can have beside the weights; 0 and None as in `longest`."""
-    return longest(budget.spec, max(0, budget.left_for_kv) // budget.n_gpus, sequences, budget.kv_dtype, budget.n_gpus)
+def longest_sequence(budget: Budget, sequences: int = 1, block_size: int = 1) -> int | None:
+    """The most tokens that each of `sequences` can have beside the weights, in whole blocks; 0 and None as in `longest`."""
+    per_card = max(0, budget.left_for_kv) // budget.n_gpus
+    found = longest(budget.spec, per_card, sequences, budget.kv_dtype, budget.n_gpus)
+    return found and found - found % whole("block_size", block_size)
 
 
 def fewest_cards(spec: ModelSpec, gpu: str | GPU, n_tokens: int, sequences: int = 1, block_size: int = 1,

@@ -2,8 +2,8 @@
 
     bytes of one head = width · bits / 8 + (width / group) · scale_bytes
 
-Invariant: a format is a row of data; the formula knows no names. Scales per tensor (fp8's, nvfp4's second one) are a few
-bytes per model and not counted. Rounding: whole bytes per token and layer, for K and for V.
+Invariant: a format is a row of data; the formula knows no names. Scales per tensor (fp8's, nvfp4's second one) are a
+few bytes per model and not counted. Rounding: whole bytes per token and layer, for K and for V.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from kvlib.spec import Layer
 class KVFormat:
     """How K or V is stored.
 
-    bits: per value. group: neighbouring values of one head that share scales; None: the whole head. scale_bytes: scales and
-    zero points per group. latent: the only (latent rank, rotary width) that the format is defined for, the rotary part in
-    16 bits; None: it stores heads and latents of any width. source: where the rule was read.
+    bits: per value. group: neighbouring values of one head that share scales; None: the whole head. scale_bytes: scales
+    and zero points per group. latent: the only (latent rank, rotary width) that the format is defined for, the rotary
+    part in 16 bits; None: it stores heads and latents of any width. source: where the rule was read.
     """
 
     name: str
@@ -34,7 +34,7 @@ class KVFormat:
         return self.latent is None and width % (self.group or width) == 0
 
     def nbytes(self, width: int, heads: int = 1, rope: int = 0) -> int:
-        """Bytes of one token's `heads` vectors of `width` values, the last `rope` of them rotary; 0 where there are none.
+        """Bytes of one token's `heads` vectors of `width` values, the last `rope` of them rotary; 0 if there are none.
 
         Raises SpecError when the group does not divide the width, or the format does not store such a vector.
         """
@@ -43,22 +43,20 @@ class KVFormat:
         packed, plain = (width - rope, rope) if self.latent else (width, 0)
         if self.latent not in (None, (packed, plain)):
             rank, rotary = self.latent
-            raise SpecError(f"kv_dtype is {self.name!r}, which stores a latent of {rank} + {rotary} rotary values and nothing "
-                            f"else; this layer keeps {_times(heads)}{width} values; choose another, such as fp8")  # fmt: skip
+            kept = f"{heads} × {width}" if heads > 1 else width
+            raise SpecError(f"kv_dtype is {self.name!r}, which stores a latent of {rank} + {rotary} rotary values and "
+                            f"nothing else; this layer keeps {kept} values; choose another, such as fp8")  # fmt: skip
         group = self.group or packed
         if packed % group:
             fitting = ", ".join(f.name for f in KV_FORMATS.values() if f.fits(width))
-            raise SpecError(f"kv_dtype is {self.name!r}, which shares a scale among {group} values, and the head width {width} "
-                            f"is no multiple of {group}; choose one of {fitting}")  # fmt: skip
+            raise SpecError(f"kv_dtype is {self.name!r}, which shares a scale among {group} values, and the head width "
+                            f"{width} is no multiple of {group}; choose one of {fitting}")  # fmt: skip
         bits = packed * self.bits + packed // group * 8 * self.scale_bytes + 16 * plain
         return -(-heads * bits // 8)
 
 
-def _times(heads: int) -> str:
-    return f"{heads} × " if heads > 1 else ""
-
-
 _GGML = "llama.cpp, ggml/src/ggml-common.h (block layout) and common/arg.cpp (kv_cache_types)"
+_KIVI = "KIVI, quant/new_pack.py: 16-bit scale and zero point per group; its window of 16-bit tokens is not counted"
 _VLLM_SCALES = "vLLM, v1/kv_cache_interface.py: one float32 per token, head, and K or V beside the data"
 
 KV_FORMATS = {
@@ -68,21 +66,21 @@ KV_FORMATS = {
         KVFormat("bf16", BITS["bf16"], source="plain storage"),
         KVFormat("fp16", BITS["fp16"], source="plain storage"),
         KVFormat("fp8", BITS["fp8"], source="vLLM, v1/kv_cache_interface.py: FP8_PER_TENSOR"),
-        KVFormat("int8", BITS["int8"], source="TensorRT-LLM: one scale per tensor"),
+        KVFormat("int8", BITS["int8"], source="TensorRT-LLM: kv_cache_scaling_factor, one per tensor"),
         KVFormat("int4", BITS["int4"], source="a lower bound: no engine stores KV without scales per token or group"),
         KVFormat("fp8_per_token_head", 8, None, 4, source=_VLLM_SCALES),
         KVFormat("int8_per_token_head", 8, None, 4, source=_VLLM_SCALES),
         KVFormat("int4_per_token_head", 4, None, 4, source=_VLLM_SCALES),
-        KVFormat("int4_g64", 4, 64, 4, source="KIVI; transformers QuantizedCache: 16-bit scale and zero point per 64"),
+        KVFormat("int4_g64", 4, 64, 4, source=_KIVI),
         KVFormat("nvfp4", 4, 16, 1, source="vLLM, utils/torch_utils.py: nvfp4_kv_cache_full_dim"),
-        KVFormat("mxfp8", 8, 32, 1, source="OCP Microscaling Formats 1.0: one shared exponent byte per 32"),
+        KVFormat("mxfp8", 8, 32, 1, source="OCP Microscaling Formats 1.0: an exponent byte per 32; no engine seen"),
         KVFormat("q8_0", 8, 32, 2, source=_GGML),
         KVFormat("q5_1", 5, 32, 4, source=_GGML),
         KVFormat("q5_0", 5, 32, 2, source=_GGML),
         KVFormat("q4_1", 4, 32, 4, source=_GGML),
         KVFormat("q4_0", 4, 32, 2, source=_GGML),
         KVFormat("iq4_nl", 4, 32, 2, source=_GGML),
-        KVFormat("fp8_ds_mla", 8, 128, 4, latent=(512, 64), source="vLLM, v1/attention/backends/mla/flashmla_sparse.py: 656 B"),
+        KVFormat("fp8_ds_mla", 8, 128, 4, latent=(512, 64), source="vLLM, v1/attention/backends/mla/flashmla_sparse.py"),
     )
 }  # fmt: skip
 """Every format by its name; the names are those of the engines where they have one."""
@@ -91,8 +89,8 @@ KV_FORMATS = {
 def kv_pair(kv_dtype: object) -> tuple[KVFormat, KVFormat]:
     """The formats of K and of V.
 
-    kv_dtype: a name ("bf16"), an alias or a torch dtype for both, a pair ("q8_0", "q4_0"), or both in a text "q8_0/q4_0".
-    Raises SpecError for an unknown name.
+    kv_dtype: a name ("bf16"), an alias or a torch dtype for both, a pair ("q8_0", "q4_0"), or both in one text,
+    "q8_0/q4_0". Raises SpecError for an unknown name.
     """
     names = kv_dtype.split("/") if isinstance(kv_dtype, str) else kv_dtype
     names = list(names) if isinstance(names, tuple | list) else [names]

@@ -90,6 +90,8 @@ def read_window(fields: Fields, family: Family) -> int | None:
     if not fields.has("sliding_window"):
         family.needs(fields, "sliding_window")
     window, longest = fields.optional("sliding_window"), fields.optional("max_position_embeddings")
+    if window is not None and family.window_beside_query and fields.get("sliding_window_size") is not None:
+        window += 1
     if window is not None and longest is None:
         family.needs(fields, "max_position_embeddings")
     if window is not None and not family.windows:

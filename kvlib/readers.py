@@ -74,6 +74,8 @@ def read_config(config: Mapping, overrides: Mapping | None = None, *, name: str 
         unknown_weights=unknown_weights,
         source=source,
         notes=notes,
+        dtype=fields.text("dtype") or "",
+        quantization=_quantization(fields),
     )
     if family is GENERIC:
         refuse_unread(fields)
@@ -107,6 +109,13 @@ def _weights(fields: Fields, kinds: tuple[str, ...], layers: tuple[Layer, ...]) 
         return count_weights(fields, kinds, layers)
     except MissingField as error:
         return None, str(error)
+
+
+def _quantization(fields: Fields) -> Mapping | None:
+    found = fields.get("quantization_config")
+    if found is not None and not isinstance(found, Mapping):
+        raise SpecError(f"{fields.where}: quantization_config is {found!r}; expected an object with named fields")
+    return found
 
 
 def _notes(fields: Fields, family: Family, n_mtp: int) -> tuple[str, ...]:

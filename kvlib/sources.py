@@ -53,7 +53,7 @@ def _preset(name: str) -> tuple[str, str, Mapping]:
 
 def _file(path: Path) -> tuple[str, str, Mapping]:
     if path.suffix.lower() == ".gguf":
-        from kvlib.gguf_reader import read_gguf
+        from kvlib.gguf import read_gguf
 
         return path.stem, str(path), read_gguf(path)
     return path.parent.name if path.name == "config.json" else path.stem, str(path), _json(path)

@@ -4,8 +4,8 @@ Invariant: every special kind of model is data in these two tuples. Nothing that
 model's name. Sizes are counts of values; bytes appear only once a dtype is chosen.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from math import prod
 
 from kvlib import dtypes
@@ -105,6 +105,7 @@ class ModelSpec:
     """A model's layers and weights, and the sizes that people ask for.
 
     n_heads counts query heads. weights is None where they cannot be counted; unknown_weights then says why.
+    dtype and quantization say how the checkpoint stores its values: the config's dtype and quantization_config.
     notes says what a person should know about how the config was read.
     """
 
@@ -117,6 +118,8 @@ class ModelSpec:
     unknown_weights: str = ""
     source: str = ""
     notes: tuple[str, ...] = ()
+    dtype: str = ""
+    quantization: Mapping | None = field(default=None, hash=False)
 
     def __post_init__(self) -> None:
         for i, layer in enumerate(self.layers):
@@ -160,8 +163,18 @@ class ModelSpec:
         return self.weights
 
     def weight_bytes(self, dtype: object = "bf16") -> int:
-        """Bytes of all weights stored plainly in `dtype` (no scales)."""
-        return dtypes.nbytes(self.n_params, dtype)
+        """Bytes of all weights stored plainly in `dtype` (no scales), or as the checkpoint stores them: "stored".
+
+        Raises SpecError when the checkpoint's dtype or the way it is quantised is not known.
+        """
+        if dtype != "stored":
+            return dtypes.nbytes(self.n_params, dtype)
+        from kvlib.stored import stored_bytes  # which builds on Weight
+
+        if not self.dtype and not self.quantization:
+            raise SpecError(f"{self.name}: dtype (or torch_dtype) is absent, so how wide the checkpoint stores its values is not "
+                            "known; name a dtype")  # fmt: skip
+        return stored_bytes(self.known_weights(), self.n_layers, self.quantization, self.dtype or "bf16")
 
     def _same(self, what: str, read: Callable[[Layer], int]) -> int:
         values = {read(layer) for layer in self.layers}

@@ -15,8 +15,8 @@ def count_weights(fields: Fields, kinds: tuple[str, ...],
                   layers: tuple[Layer, ...]) -> tuple[tuple[Weight, ...] | None, str]:  # fmt: skip
     """Every weight tensor of the model and an empty text, or None and the reason why they cannot be counted.
 
-    kinds: what each layer does: "full_attention", "sliding_attention", "chunked_attention", "recurrent", "hybrid" (both)
-    or "none" (neither). layers give the widths of K and V; latent attention has its own shapes.
+    kinds: what each layer does, as `patterns` spells it: attention of some kind, "recurrent", "hybrid" (both) or "none"
+    (neither). layers give the widths of K and V; latent attention has its own shapes.
 
     Raises SpecError naming a field that is malformed.
     """
@@ -59,10 +59,10 @@ def _head(fields: Fields, layout: Layout) -> list[Weight]:
 def _all_layers(fields: Fields, layout: Layout, kinds: tuple[str, ...], layers: tuple[Layer, ...]) -> list[Weight]:
     weights: list[Weight] = []
     for kind, layer in zip(kinds, layers, strict=True):
-        if kind in ("recurrent", "hybrid"):
+        if kind in ("recurrent", "hybrid", "hybrid_sliding"):
             weights += layout.mixer(fields, layer) if layout.mixer else []
         if kind not in ("recurrent", "none"):
-            weights += latent_attention(fields, layout) if layer.latent else attention(fields, layout, layer)
+            weights += latent_attention(fields, layout) if layer.latent else attention(fields, layout, layer, kind)
     wanted = [kind == "none" or not layout.one_block for kind in kinds]
     weights += _feed_forwards(fields, layout, wanted) if any(wanted) else []
     n_norms = layout.norms if isinstance(layout.norms, int) else layout.norms(fields)

@@ -27,7 +27,7 @@ def _rows(ask: Ask, cells: int, window_cells, streams: int) -> tuple[Line, ...]:
             lines.append(Line("window" if windowed else "full", label, f"{streams} × {n} × {here:,} × {cell:,} B",
                               streams * n * here * cell))  # fmt: skip
         if layer.state_bytes:
-            label += T("，循環狀態", ", recurrent state")
+            label += T("，遞迴狀態", ", recurrent state")
             lines.append(Line("state", label, f"{ask.batch} × {n} × {layer.state_bytes:,} B",
                               ask.batch * n * layer.state_bytes))  # fmt: skip
     return tuple(lines)
@@ -60,7 +60,7 @@ def allocate(ask: Ask) -> dict:
 def _notes(ask: Ask) -> tuple[str, ...]:
     notes = []
     if any(layer.state_bytes for layer in ask.spec.layers):
-        notes.append(T("llama.cpp 的循環狀態一律是 float32：以 dtype=float32 與 mamba_ssm_dtype=float32 讀入模型，數字才會相符",
+        notes.append(T("llama.cpp 的遞迴狀態一律是 float32：以 dtype=float32 與 mamba_ssm_dtype=float32 讀入模型，數字才會相符",
                        "llama.cpp keeps recurrent states in float32: read the model with dtype=float32 and "
                        "mamba_ssm_dtype=float32 for its number"))  # fmt: skip
     if any(layer.token_bytes for layer in ask.spec.layers):

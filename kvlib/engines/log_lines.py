@@ -7,8 +7,9 @@ counts, because all ranks take as many blocks as the one with least memory.
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-_NUMBER, _GIB = r"([\d,]+)", r"([\d.]+)"
+_NUMBER, _GIB = r"(\d[\d,]{0,14})", r"(\d{1,9}(?:\.\d{1,9})?)"
 
 
 def _int(text: str) -> int:
@@ -26,16 +27,17 @@ def _option(name: str, value: str) -> str:
 
 PATTERNS: dict[str, tuple[str, Callable]] = {
     # how the engine was started
-    "version": (r"(?:engine \(v|API server version:? v?|vLLM [Vv]ersion\s*: v?|\bversion )(\d+\.\d+[\w.]*)", str),
+    "version": (r"(?:engine \(v|API server version:? v?|vLLM [Vv]ersion\s*: v?|█ +version )(\d+\.\d+[\w.]*)", str),
     "model": (_option("model", r"[\"']([^\"']+)[\"']"), str),
     "dtype": (_option("dtype", r"'?(?:torch\.)?(\w+)"), str),
+    "ds_mla": (r"(fp8_ds_mla) KV cache format", str),
     "kv_dtype": (_option("kv_cache_dtype", r"'?(?:torch\.)?(\w+)"), str),
-    "tp": (_option("tensor_parallel_size", r"(\d+)"), _int),
-    "pp": (_option("pipeline_parallel_size", r"(\d+)"), _int),
-    "block_size": (_option("block_size", r"(\d+)"), _int),
-    "max_num_batched_tokens": (_option("max_num_batched_tokens", r"(\d+)"), _int),
+    "tp": (_option("tensor_parallel_size", _NUMBER), _int),
+    "pp": (_option("pipeline_parallel_size", _NUMBER), _int),
+    "block_size": (_option("block_size", _NUMBER), _int),
+    "max_num_batched_tokens": (_option("max_num_batched_tokens", _NUMBER), _int),
     "prefix_caching": (_option("enable_prefix_caching", r"(True|False)"), _truth),
-    "max_seq_len": (r"(?:\bmax_seq_len=|'max_model_len': |Using max model len )(\d+)", _int),
+    "max_seq_len": (rf"(?:\bmax_seq_len=|'max_model_len': |Using max model len ){_NUMBER}", _int),
     "attention_block": (rf"Setting attention block size to {_NUMBER} tokens", _int),
     # what the profiling run found, in GiB
     "total": (rf"total_gpu_memory(?:=| \(){_GIB}GiB", str),
@@ -44,8 +46,7 @@ PATTERNS: dict[str, tuple[str, Callable]] = {
     "non_torch": (rf"non_torch_memory(?:=| takes ){_GIB}GiB", str),
     "peak": (rf"peak_torch_memory={_GIB}GiB", str),
     "activations": (rf"PyTorch activation peak memory takes {_GIB}GiB", str),
-    "memory": (rf"(?:kv_cache_size=|reserved for KV Cache is |Available KV cache memory: |"
-               rf"available KV cache memory \(){_GIB} ?GiB", str),
+    "memory": (rf"(?i)(?:kv_cache_size=|reserved for KV Cache is |available KV cache memory:? \(?){_GIB} ?GiB", str),
     "needed": (rf"\({_GIB} GiB KV cache is needed", str),
     "needed_for": (rf"at least one request with the models?'?s? max seq len \({_NUMBER}\)", _int),
     # what it came to
@@ -54,16 +55,16 @@ PATTERNS: dict[str, tuple[str, Callable]] = {
     "length": (rf"Maximum concurrency for {_NUMBER} tokens", _int),
     "concurrency": (rf"Maximum concurrency for {_NUMBER} tokens per request: {_GIB}x", str),
     # what makes the numbers mean something else
-    "override": (r"num_gpu_blocks_override=(\d+)", _int),
-    "context_parallel": (r"KV cache size by the \w*cp_world_size (\d+)", _int),
+    "override": (rf"num_gpu_blocks_override={_NUMBER}", _int),
+    "context_parallel": (rf"KV cache size by the \w*cp_world_size {_NUMBER}", _int),
     "gb": (rf"weights took {_GIB} GB\b", str),
     "hybrid_off": (r"(Hybrid KV cache manager is disabled)", str),
     "draft": (r"(speculative_config(?:=Spec|': \{))", str),
     "one_line": (r"(KV cache size: [\d,]+ tokens, Maximum concurrency)", str),
 }  # fmt: skip
 
-RESULTS = ("blocks", "tokens", "length", "concurrency", "memory", "total", "utilization", "weights", "non_torch", "peak",
-           "activations", "needed", "needed_for", "gb")  # fmt: skip
+RESULTS = ("blocks", "tokens", "length", "concurrency", "memory", "total", "utilization", "weights", "non_torch",
+           "peak", "activations", "needed", "needed_for", "gb", "attention_block")  # fmt: skip
 """Lines that every start, and every rank, writes anew."""
 
 PER_RANK = ("memory", "blocks", "tokens", "concurrency")
@@ -88,12 +89,11 @@ class Lines:
         raise AttributeError(name)
 
 
-def read_lines(text: str) -> Lines:
-    """All numbers of the last start in `text`."""
+def read_lines(text: str, ranks: int | None = None) -> Lines:
+    """All numbers of the last start in `text`. ranks: how many print lines of their own; None takes it from the log."""
     found = {name: _all(name, text) for name in PATTERNS}
-    ranks = (found["tp"] or [1])[-1] * (found["pp"] or [1])[-1]
     starts = 1
-    if ranks == 1 and (ends := _ends_of_starts(text)):
+    if (ranks or (found["tp"] or [1])[-1] * (found["pp"] or [1])[-1]) == 1 and (ends := _ends_of_starts(text)):
         starts = len(ends) + 1
         found |= {name: _all(name, text[ends[-1]:]) for name in RESULTS}
     values, differing = {}, {}
@@ -117,4 +117,4 @@ def _all(name: str, text: str) -> list:
 def _ends_of_starts(text: str) -> list[int]:
     """Where the log of each start but the last one ends: after its line about concurrency, when the next differs."""
     hits = list(re.finditer(PATTERNS["concurrency"][0] + ".*", text))
-    return [a.end() for a, b in zip(hits, hits[1:], strict=False) if a.groups() != b.groups()]
+    return [a.end() for a, b in pairwise(hits) if a.groups() != b.groups()]

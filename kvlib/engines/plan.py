@@ -5,7 +5,7 @@ that holds most.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kvlib.errors import SpecError, whole
 from kvlib.i18n import T
@@ -57,7 +57,7 @@ class Ask:
 
     def state_bytes(self, layer: Layer) -> int:
         """Bytes of one layer's recurrent state on one rank: split over the ranks by its heads."""
-        return -(-layer.state_bytes // self.tp)
+        return layer.rank_state_bytes(self.tp)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,28 +155,24 @@ def checked(ask: Ask, engine: Engine) -> Ask:
     if not isinstance(ask.spec, ModelSpec):
         raise SpecError(f"spec is {ask.spec!r}; expected a ModelSpec: load_spec({ask.spec!r})")
     kv_name(ask.kv_dtype)
-    whole("n_tokens", ask.n_tokens, 0)
-    for name in ("tp", "pp", "batch"):
-        whole(name, getattr(ask, name))
-    filled = {}
-    for name, usual in OPTIONS.items():
+    found = {name: whole(name, getattr(ask, name)) for name in ("tp", "pp", "batch")}
+    found["n_tokens"] = whole("n_tokens", ask.n_tokens, 0)
+    for name, absent in OPTIONS.items():
         value = getattr(ask, name)
-        if name not in engine.defaults:
-            if value != usual:
-                raise SpecError(f"{name} is {value!r}, and {engine.name} has no such option; leave it out")
-        elif usual is None and value is None:
-            filled[name] = engine.defaults[name]
-        elif usual is None:
-            whole(name, value)
-        elif not isinstance(value, bool):
-            raise SpecError(f"{name} is {value!r}; expected true or false")
-    filled = {name: value for name, value in filled.items() if value is not None}
-    longest = ask.max_model_len
-    if longest is None and "max_model_len" in engine.defaults:
-        filled["max_model_len"] = max(1, ask.n_tokens)
-    elif longest is not None and ask.n_tokens > longest:
+        if name not in engine.defaults and value != absent:
+            raise SpecError(f"{name} is {value!r}, and {engine.name} has no such option; leave it out")
+        if isinstance(absent, bool):
+            if not isinstance(value, bool):
+                raise SpecError(f"{name} is {value!r}; expected true or false")
+        else:
+            found[name] = engine.defaults.get(name) if value is None else whole(name, value)
+    if "max_model_len" in engine.defaults and found["max_model_len"] is None:
+        found["max_model_len"] = max(1, ask.n_tokens)
+    if (longest := found["max_model_len"]) is not None and ask.n_tokens > longest:
         raise SpecError(f"n_tokens is {ask.n_tokens} and more than max_model_len = {longest}; raise max_model_len")
-    return Ask(**{**{name: getattr(ask, name) for name in ask.__dataclass_fields__}, **filled})
+    ask = replace(ask, **found)
+    engine.stages(ask)
+    return ask
 
 
 OPTIONS = {

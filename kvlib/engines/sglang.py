@@ -64,7 +64,7 @@ def admit(ask: Ask) -> dict:
     rows = (
         ("full", T("留全部 token 的層", "layers that keep all tokens"), f"({full_text})", full_slots, full),
         ("window", T("有視窗的層", "layers with a window"), f"({window_text})", window_slots, window),
-        ("state", T("循環狀態", "recurrent state"), str(_states(ask)), _states(ask), state),
+        ("state", T("遞迴狀態", "recurrent state"), str(_states(ask)), _states(ask), state),
     )
     lines = tuple(Line(key, label, f"{times}{text} × {cell:,} B", ask.batch * slots * cell)
                   for key, label, text, slots, cell in rows if cell)  # fmt: skip

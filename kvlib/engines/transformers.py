@@ -33,7 +33,7 @@ def _lines(ask: Ask, kept) -> tuple[Line, ...]:
                               ask.batch * n * layer.cross_tokens * cell))  # fmt: skip
         if layer.state_bytes:
             state = ask.state_bytes(layer)
-            lines.append(Line("state", label + T("，循環狀態", ", recurrent state"), f"{ask.batch} × {n} × {state:,} B",
+            lines.append(Line("state", label + T("，遞迴狀態", ", recurrent state"), f"{ask.batch} × {n} × {state:,} B",
                               ask.batch * n * state))  # fmt: skip
     return tuple(lines)
 
@@ -67,8 +67,9 @@ def allocate(ask: Ask) -> dict:
 def _notes(ask: Ask) -> tuple[str, ...]:
     if not any(layer.token_bytes for layer in ask.spec.layers):
         return ()
-    return (T("索引鍵按引擎的 fp8 計；transformers 以模型的型別存放",
-              "index keys are counted in the fp8 of serving engines; transformers keeps them in the model's dtype"),)  # fmt: skip
+    note = T("索引鍵按引擎的 fp8 計；transformers 以模型的型別存放",
+             "index keys are counted in the fp8 of serving engines; transformers keeps them in the model's dtype")  # fmt: skip
+    return (note,)
 
 
 ENGINE = Engine(

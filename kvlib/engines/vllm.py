@@ -35,7 +35,7 @@ def allowance(cache: Cache, n_tokens: int, flying: int) -> tuple[int, str]:
 
 
 def reserved(cache: Cache, n_tokens: int, longest: int, flying: int) -> tuple[int, str]:
-    """The same for a request of `n_tokens` in an engine started for `longest`: no window takes more than its allowance."""
+    """The same in an engine started for `longest`: a window takes no more than its allowance there."""
     if cache.kind not in ("sliding", "chunked"):
         return allowance(cache, n_tokens, flying)
     whole = -(-n_tokens // cache.block_size), f"⌈{n_tokens:,}/{cache.block_size:,}⌉"
@@ -64,7 +64,7 @@ def pool_block(ask: Ask, groups: list[Group]) -> tuple[int, int, str]:
 LABELS = {
     "full": ("全注意力", "full attention"), "latent": ("潛在向量（MLA）", "latent (MLA)"),
     "sliding": ("滑動視窗", "sliding window"), "chunked": ("分段注意力", "chunked attention"),
-    "cross": ("交叉注意力", "cross-attention"), "state": ("循環狀態", "recurrent state"),
+    "cross": ("交叉注意力", "cross-attention"), "state": ("遞迴狀態", "recurrent state"),
 }  # fmt: skip
 
 
@@ -81,6 +81,7 @@ def admit(ask: Ask) -> dict:
     for (kind, blocks, text), n in found.items():
         times = "".join(f"{x} × " for x in (n, ask.batch) if x > 1)
         label = T(*LABELS[kind]) + (T(f"，{n} 組", f", {n} groups") if n > 1 else "")
+        text = f"({text})" if times and "+" in text else text
         all_blocks = n * ask.batch * blocks
         lines.append(Line(kind, label, f"{times}{text} = {all_blocks:,} × {block:,} B", all_blocks * block))
     total = ask.batch * sum(n * blocks for (_, blocks, _), n in found.items())

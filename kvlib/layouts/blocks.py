@@ -5,8 +5,12 @@ tensor does not change what they hold, so they stand apart here.
 """
 
 from kvlib.fields import Fields
-from kvlib.layouts.facts import Experts, Layout, on, size
+from kvlib.layouts.facts import Experts, Layout, first, on, size
 from kvlib.spec import Layer, Weight
+
+N_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "ffn_config.moe_num_experts")
+TOP_K = ("num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts", "ffn_config.moe_top_k")
+N_SHARED = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert")
 
 
 def linear(name: str, part: str, out: int, into: int, bias: bool = False, count: int = 1,
@@ -22,7 +26,7 @@ def norm(name: str, width: int, bias: bool = False, part: str = "norm") -> list[
     return [*scale, Weight(f"{name}.bias", part, (width,))] if bias else scale
 
 
-def attention(fields: Fields, layout: Layout, layer: Layer) -> list[Weight]:
+def attention(fields: Fields, layout: Layout, layer: Layer, kind: str) -> list[Weight]:
     """Attention with heads of its own. A layer that reads another's cache has no k and v to project."""
     hidden, n_heads = fields.integer("hidden_size"), fields.integer("num_attention_heads")
     queries, keys, values = n_heads * layer.k_dim, layer.n_kv_heads * layer.k_dim, layer.n_kv_heads * layer.v_dim
@@ -31,7 +35,8 @@ def attention(fields: Fields, layout: Layout, layer: Layer) -> list[Weight]:
     weights = linear("q_proj", "attention", queries, hidden, bias)
     if own:
         weights += linear("k_proj", "attention", keys, hidden, bias)
-        weights += linear("v_proj", "attention", values, hidden, bias)
+        if kind != "full_attention" or not on(fields, layout.key_is_value):
+            weights += linear("v_proj", "attention", values, hidden, bias)
     weights += linear("o_proj", "attention", hidden, attended, on(fields, layout.o_bias))
     if layout.qk_norm and on(fields, layout.qk_norm_when):
         full = layout.qk_norm == "full"
@@ -41,7 +46,7 @@ def attention(fields: Fields, layout: Layout, layer: Layer) -> list[Weight]:
     if layout.q_gate:
         width = n_heads if layout.q_gate == "head" else attended
         weights += linear("gate", "attention", width, hidden, bias and layout.q_gate == "query")
-    if on(fields, layout.sinks):
+    if on(fields, layout.sinks) or (layout.sinks_if_sliding and kind == "sliding_attention"):
         weights += [Weight("sinks", "attention", (n_heads,))]
     return weights
 
@@ -89,8 +94,8 @@ def feed_forward(name: str, inner: int, hidden: int, *, gated: bool = True, bias
 def experts(fields: Fields, layout: Layout) -> list[Weight]:
     """A router, its experts, and the experts that every token uses."""
     moe, hidden = layout.experts, fields.integer("hidden_size")
-    n_experts, width = fields.integer("num_experts"), size(fields, moe.width)
-    top_k = fields.integer("num_experts_per_tok")
+    n_experts, width = fields.integer(first(fields, *N_EXPERTS)), size(fields, moe.width)
+    top_k = fields.integer(first(fields, *TOP_K))
     inside = fields.optional(moe.latent) if moe.latent else None
     weights = linear("router", "feed-forward", n_experts, hidden, on(fields, moe.router_bias))
     weights += feed_forward("experts", width, inside or hidden, gated=layout.gated, bias=on(fields, moe.bias),
@@ -103,10 +108,10 @@ def experts(fields: Fields, layout: Layout) -> list[Weight]:
 
 
 def _shared(fields: Fields, layout: Layout, moe: Experts, width: int, hidden: int) -> list[Weight]:
-    if not (moe.shared_count or moe.shared_width):
-        return []
-    count = (fields.optional(moe.shared_count, minimum=0) or 0) if moe.shared_count else 1
-    inner = count * (size(fields, moe.shared_width, minimum=0) if moe.shared_width else width)
+    if moe.shared_width:
+        inner = size(fields, moe.shared_width, minimum=0)
+    else:
+        inner = width * (fields.optional(first(fields, *N_SHARED), minimum=0) or 0) if moe.shared else 0
     if not inner:
         return []
     gate = linear("shared_gate", "feed-forward", 1, hidden) if moe.shared_gate else []
@@ -121,8 +126,11 @@ def sparse_layers(fields: Fields, layout: Layout, n_layers: int) -> list[bool]:
     listed = fields.listed("mlp_layer_types", n_layers)
     if listed is not None:
         return [kind == "sparse" for kind in listed]
+    listed = fields.get("moe_layer_freq")
+    if isinstance(listed, list | tuple):
+        return [bool(has) for has in fields.listed("moe_layer_freq", n_layers)]
     if moe.where == "first dense":
-        n_dense = fields.integer("first_k_dense_replace", minimum=0)
+        n_dense = fields.integer(first(fields, "first_k_dense_replace", "num_dense_layers"), minimum=0)
         return [i >= n_dense for i in range(n_layers)]
     if moe.where == "named":
         names = fields.get("hybrid_override_pattern") or fields.listed("layers_block_type", n_layers) or [""] * n_layers
@@ -134,9 +142,9 @@ def sparse_layers(fields: Fields, layout: Layout, n_layers: int) -> list[bool]:
         period, offset = fields.integer("expert_layer_period"), fields.integer("expert_layer_offset", minimum=0)
         return [i % period == offset for i in range(n_layers)]
     if moe.where == "range":
-        first, last = fields.integer("moe_layer_start_index", minimum=0), fields.integer("moe_layer_end_index", minimum=-1)
-        step, last = fields.integer("moe_layer_interval"), n_layers - 1 if last == -1 else last
-        return [first <= i <= last and (i + 1) % step == 0 for i in range(n_layers)]
+        start, end = fields.integer("moe_layer_start_index", minimum=0), fields.integer("moe_layer_end_index", minimum=-1)
+        step, end = fields.integer("moe_layer_interval"), n_layers - 1 if end == -1 else end
+        return [start <= i <= end and (i + 1) % step == 0 for i in range(n_layers)]
     if moe.where == "interleaved":
         chosen, step = fields.indices("moe_layers", n_layers), fields.optional("interleave_moe_layer_step") or 1
         return [i in chosen if chosen is not None else (i + 1) % step == 0 for i in range(n_layers)]

@@ -3,8 +3,11 @@
 An extra takes the fields of the config and all layers, and returns its tensors for the whole model.
 """
 
+from collections.abc import Callable
+
 from kvlib.fields import Fields
-from kvlib.layouts.blocks import feed_forward, linear, norm
+from kvlib.layouts.blocks import experts, feed_forward, linear, norm
+from kvlib.layouts.facts import Experts, Layout, first
 from kvlib.spec import Layer, Weight
 
 
@@ -12,8 +15,8 @@ def parallel_norms(fields: Fields) -> int:
     """Attention and feed-forward side by side share one norm, or have one each where the config says so (Falcon)."""
     if not fields.flag("parallel_attn", default=True):
         return 2
-    newer = fields.flag("new_decoder_architecture", default=False)
-    return fields.optional("num_ln_in_parallel_attn") or (2 if newer else 1)
+    newer, given = fields.flag("new_decoder_architecture", default=False), fields.optional("num_ln_in_parallel_attn")
+    return 2 if given == 2 or (newer and given is None) else 1
 
 
 def one_norm_if_parallel(fields: Fields) -> int:
@@ -37,13 +40,18 @@ def norm_at_the_end(fields: Fields) -> bool:
     return bool(affine_norms(fields)) and fields.flag("do_layer_norm_before", default=True) and not removed
 
 
-def times_hidden(name: str = "", ratio: int = 4):
-    """A rule for an inner width: the field `name`, or `ratio` times the hidden size where it is absent."""
+def times_hidden(*names: str) -> Callable[[Fields], int]:
+    """A rule for an inner width: the field of one of `names`, or four times the hidden size where it is absent."""
 
     def width(fields: Fields) -> int:
-        return (fields.optional(name) if name else None) or ratio * fields.integer("hidden_size")
+        return (fields.optional(first(fields, *names)) if names else None) or 4 * fields.integer("hidden_size")
 
     return width
+
+
+def multiple_of_hidden(fields: Fields) -> int:
+    """An inner width given as a multiple of the hidden size."""
+    return (fields.optional("intermediate_multiple_size") or 4) * fields.integer("hidden_size")
 
 
 def half_width(fields: Fields) -> int:
@@ -53,13 +61,44 @@ def half_width(fields: Fields) -> int:
 
 def adjusted_width(fields: Fields) -> int:
     """Two thirds of the config's width, times a factor, rounded up to a multiple (LFM2)."""
-    width = fields.integer("intermediate_size")
+    width = fields.integer(first(fields, "intermediate_size", "block_ff_dim"))
     if not fields.flag("block_auto_adjust_ff_dim", default=True):
         return width
     factor = fields.get("block_ffn_dim_multiplier")
     width = int((1 if factor is None else factor) * int(2 * width / 3))
-    multiple = fields.integer("block_multiple_of")
+    multiple = fields.optional("block_multiple_of") or 256
     return -(-width // multiple) * multiple
+
+
+def norms_around_experts(fields: Fields) -> int:
+    """Four norms, and three more where experts work beside the feed-forward block (Gemma 4)."""
+    return 7 if fields.flag("enable_moe_block", default=False) else 4
+
+
+def experts_beside(fields: Fields, layers: tuple[Layer, ...]) -> list[Weight]:
+    """Experts beside the feed-forward block of every layer, and a router with scales of its own (Gemma 4)."""
+    if not fields.flag("enable_moe_block", default=False):
+        return []
+    n_experts, hidden, n = fields.integer("num_experts"), fields.integer("hidden_size"), len(layers)
+    return [
+        *experts(fields, Layout(experts=Experts())) * n,
+        Weight("router.scale", "feed-forward", (hidden,), n),
+        Weight("router.per_expert_scale", "feed-forward", (n_experts,), n),
+    ]
+
+
+def double_width(fields: Fields, layers: tuple[Layer, ...]) -> list[Weight]:
+    """Layers that read another's keys have a feed-forward block twice as wide where the config says so (Gemma 4)."""
+    if not fields.flag("use_double_wide_mlp", default=False):
+        return []
+    n_shared = sum(layer.shared_with is not None for layer in layers)
+    inner, hidden = fields.integer("intermediate_size"), fields.integer("hidden_size")
+    return feed_forward("mlp", inner, hidden, count=n_shared) if n_shared else []
+
+
+def one_output_bias(fields: Fields, _layers: tuple[Layer, ...]) -> list[Weight]:
+    """Only the last layer's output projection has a bias (GPT-NeoX Japanese)."""
+    return [Weight("o_proj.bias", "attention", (fields.integer("hidden_size"),))]
 
 
 def learned_activation(_fields: Fields, layers: tuple[Layer, ...]) -> list[Weight]:

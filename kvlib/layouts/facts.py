@@ -29,6 +29,11 @@ def on(fields: Fields, switch: Switch) -> bool:
     return fields.flag(switch[0], default=switch[1]) if isinstance(switch, tuple) else switch(fields)
 
 
+def first(fields: Fields, *names: str) -> str:
+    """The first of several names of one fact that the config has, or the first name when it has none."""
+    return next((name for name in names if fields.get(name) is not None), names[0])
+
+
 def size(fields: Fields, name: Size, minimum: int = 1) -> int:
     """The size that `name` stands for. Raises MissingField when it is absent, SpecError when it is malformed."""
     return fields.integer(name, minimum=minimum) if isinstance(name, str) else name(fields)
@@ -46,15 +51,15 @@ class Experts:
     """A mixture of experts.
 
     where: which layers have it: "all", or the rule of `blocks.sparse_layers`. width: inner width of one expert.
-    shared_count, shared_width: fields of the experts that every token uses: their number (one where no field says it)
-    and their width (that of the others where no field says it); none at all where both are empty.
+    shared: are there experts of that width that every token uses? shared_width: the width of all of them together, where
+    a field says it.
     shared_gate: does a learned gate weigh the shared expert? correction: is the per-expert bias of the router a parameter?
     latent: field of a narrower width that the routed experts work in, between two projections.
     """
 
     where: str = "all"
     width: Size = "moe_intermediate_size"
-    shared_count: str = ""
+    shared: bool = False
     shared_width: Size = ""
     shared_gate: bool = False
     router_bias: Switch = False
@@ -76,7 +81,8 @@ class Layout:
     qk_norm: "head" normalises each head of q and k with one vector, "full" with one as wide as all heads; "" not at all.
     q_gate: "value" gates the attention output element by element, "query" too but as part of q with its bias, "head" with
     one number per query head.
-    sinks: a learned attention-sink value per query head?
+    key_is_value: do full layers use their keys as values too? sinks: a learned attention-sink value per query head, in all
+    layers or only in those that slide?
     gated: has the feed-forward block a gate (SwiGLU, GeGLU)? mlp_width: its inner width.
     mixer: the tensors of one layer that keeps a recurrent state. one_block: is a layer either a mixer or a feed-forward
     block, with one norm, instead of both? indexer: does sparse attention select tokens with an indexer of its own?
@@ -97,7 +103,9 @@ class Layout:
     qk_norm_when: Switch = True
     qk_norm_bias: Switch = False
     q_gate: str = ""
+    key_is_value: Switch = False
     sinks: Switch = False
+    sinks_if_sliding: bool = False
     indexer: bool = False
     gated: bool = True
     mlp_bias: Switch = False

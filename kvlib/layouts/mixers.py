@@ -4,8 +4,9 @@ Each takes the fields of the config and the layer, and returns the tensors of on
 fields to size a feed-forward block stands here too.
 """
 
-from kvlib.layouts.blocks import linear, norm
 from kvlib.fields import Fields
+from kvlib.layouts.blocks import linear, norm
+from kvlib.layouts.facts import first
 from kvlib.spec import Layer, Weight
 
 PART = "recurrent"
@@ -20,12 +21,6 @@ def _conv(name: str, channels: int, kernel: int, bias: bool = False) -> list[Wei
     return _vector(name, channels, 1, kernel) + (_vector(f"{name}.bias", channels) if bias else [])
 
 
-def _flag(fields: Fields, *names: str, default: bool) -> bool:
-    """The first of `names` that the config has."""
-    found = next((name for name in names if fields.get(name) is not None), names[0])
-    return fields.flag(found, default=default)
-
-
 def mamba(fields: Fields, _layer: Layer) -> list[Weight]:
     """Mamba-1: an input-dependent state space of N values per channel; dt goes through a low rank R."""
     hidden = fields.integer("hidden_size")
@@ -36,16 +31,16 @@ def mamba_normed(fields: Fields, _layer: Layer) -> list[Weight]:
     """Mamba-1 whose dt, B and C are normalised (Jamba); intermediate_size is there the feed-forward block's."""
     hidden = fields.integer("hidden_size")
     widths = _dt_rank(fields, hidden), *(fields.integer("mamba_d_state"),) * 2
-    norms = [w for x, width in zip("dt b c".split(), widths, strict=True) for w in norm(f"{x}_norm", width, part=PART)]
+    norms = [w for x, width in zip(["dt", "b", "c"], widths, strict=True) for w in norm(f"{x}_norm", width, part=PART)]
     return _mamba(fields, hidden, fields.integer("mamba_expand") * hidden) + norms
 
 
 def _mamba(fields: Fields, hidden: int, inner: int) -> list[Weight]:
     n_state, kernel, rank = fields.integer("mamba_d_state"), fields.integer("mamba_d_conv"), _dt_rank(fields, hidden)
-    bias = _flag(fields, "use_bias", "mamba_proj_bias", default=False)
+    bias = fields.flag(first(fields, "use_bias", "mamba_proj_bias"), default=False)
     return [
         *linear("in_proj", PART, 2 * inner, hidden, bias),
-        *_conv("conv1d", inner, kernel, _flag(fields, "use_conv_bias", "mamba_conv_bias", default=True)),
+        *_conv("conv1d", inner, kernel, fields.flag(first(fields, "use_conv_bias", "mamba_conv_bias"), default=True)),
         *linear("x_proj", PART, rank + 2 * n_state, inner),
         *linear("dt_proj", PART, inner, rank, bias=True),
         *_vector("A_log", inner, n_state),
@@ -56,21 +51,21 @@ def _mamba(fields: Fields, hidden: int, inner: int) -> list[Weight]:
 
 def _dt_rank(fields: Fields, hidden: int) -> int:
     """One sixteenth of the hidden size where the config leaves it open."""
-    return -(-hidden // 16) if fields.get("mamba_dt_rank") in (None, "auto") else fields.integer("mamba_dt_rank")
+    name = first(fields, "mamba_dt_rank", "time_step_rank")
+    return -(-hidden // 16) if fields.get(name) in (None, "auto") else fields.integer(name)
 
 
 def mamba2(fields: Fields, _layer: Layer) -> list[Weight]:
     """Mamba-2: H heads of P channels that share one decay each; B and C in G groups of N values."""
-    hidden = fields.integer("hidden_size")
-    n_heads = fields.optional("mamba_n_heads") or fields.integer("num_attention_heads")
+    hidden, n_heads = fields.integer("hidden_size"), fields.integer("mamba_n_heads")
     inner = mamba2_inner(fields, hidden, n_heads)
     groups, n_state, kernel = (fields.integer(f"mamba_{x}") for x in ("n_groups", "d_state", "d_conv"))
     mixed = inner + 2 * groups * n_state
-    bias = _flag(fields, "use_bias", "mamba_proj_bias", default=False)
+    bias = fields.flag(first(fields, "use_bias", "mamba_proj_bias"), default=False)
     out_bias, normed = fields.flag("projectors_bias", default=bias), fields.flag("mamba_rms_norm", default=True)
     return [
         *linear("in_proj", PART, inner + mixed + n_heads, hidden, bias),
-        *_conv("conv1d", mixed, kernel, _flag(fields, "use_conv_bias", "mamba_conv_bias", default=True)),
+        *_conv("conv1d", mixed, kernel, fields.flag(first(fields, "use_conv_bias", "mamba_conv_bias"), default=True)),
         *_vector("dt_bias", n_heads),
         *_vector("A_log", n_heads),
         *_vector("D", n_heads),

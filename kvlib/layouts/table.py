@@ -17,14 +17,15 @@ GEMMA = Layout(tied=TIED)
 OLMO2 = Layout(qk_norm="full")
 GRANITE_MOE = Layout(experts=Experts(width="intermediate_size"))
 GPT2 = Layout(tied=TIED, positions=("max_position_embeddings", 0), gated=False,
-              mlp_width=extras.times_hidden("intermediate_size"), **BIASED)  # fmt: skip
-GPT_J = Layout(gated=False, norms=1, head_bias=True, mlp_width=extras.times_hidden("intermediate_size"), mlp_bias=True,
+              mlp_width=extras.times_hidden("n_inner", "intermediate_size"), **BIASED)  # fmt: skip
+GPT_J = Layout(gated=False, norms=1, head_bias=True, mlp_width=extras.times_hidden("n_inner"), mlp_bias=True,
                norm_bias=True, **PLAIN)  # fmt: skip
-DEEPSEEK = Experts("first dense", shared_count="n_shared_experts")
+DEEPSEEK = Experts("first dense", shared=True)
 DEEPSEEK_V3 = Layout(experts=DEEPSEEK)
 GLM4_MOE = Layout(qk_norm="head", qk_norm_when=("use_qk_norm", False), o_bias=False, experts=DEEPSEEK)
 QWEN_SHARED = Experts("step", shared_width="shared_expert_intermediate_size", shared_gate=True)
 QWEN3_NEXT = Layout(qk_norm="head", q_gate="query", mixer=mixers.gated_delta_net, experts=QWEN_SHARED)
+MINIMAX = Layout(experts=Experts(width="intermediate_size"), mixer=mixers.lightning, **PLAIN)
 EXAONE4 = Layout(qk_norm="head", **PLAIN)
 
 LAYOUTS = {
@@ -36,6 +37,8 @@ LAYOUTS = {
     "qwen2": Layout(qkv_bias=True, o_bias=False), "qwen3": QWEN3, "hunyuan_v1_dense": QWEN3,
     "gemma": GEMMA, "gemma2": replace(GEMMA, norms=4), "gemma3_text": replace(GEMMA, norms=4, qk_norm="head"), "vaultgemma": GEMMA,
     "gemma3n_text": replace(GEMMA, norms=4, qk_norm="head", extra=(extras.per_layer_inputs, extras.alternating_updates)),
+    "gemma4_text": replace(GEMMA, norms=extras.norms_around_experts, qk_norm="head", key_is_value=("attention_k_eq_v", False),
+                           extra=(extras.per_layer_inputs, extras.experts_beside, extras.double_width)),
     "glm": Layout(qkv_bias=("attention_bias", True), o_bias=False), "glm4": Layout(qkv_bias=("attention_bias", True), o_bias=False, norms=4),
     "cohere": Layout(tied=TIED, norms=1, qk_norm="full", qk_norm_when=("use_qk_norm", False)), "cohere2": Layout(tied=TIED, norms=1),
     "olmo2": OLMO2, "olmo3": OLMO2, "exaone4": EXAONE4, "nanochat": Layout(gated=False, norms=0, final_norm=False),
@@ -45,6 +48,11 @@ LAYOUTS = {
     "jais2": Layout(gated=False, qkv_bias=("attention_bias", True), o_bias=("attention_bias", True), mlp_bias=("mlp_bias", True), norm_bias=True),
     # older decoders
     "gpt2": GPT2, "gpt-sw3": GPT2, "gpt_bigcode": GPT2, "gpt_neo": replace(GPT2, qkv_bias=False),
+    "openai-gpt": replace(GPT2, final_norm=False, mlp_width=extras.times_hidden()), "biogpt": Layout(tied=TIED, gated=False, positions=("max_position_embeddings", 2), **BIASED),
+    "xglm": Layout(tied=TIED, gated=False, mlp_width="ffn_dim", **BIASED), "ctrl": Layout(tied=TIED, gated=False, mlp_width="dff", head_bias=True, **BIASED),
+    "gpt_neox_japanese": Layout(tied=TIED, gated=False, mlp_width=extras.multiple_of_hidden, norm_bias=True, extra=(extras.one_output_bias,), **PLAIN),
+    "qwen2_vl_text": Layout(qkv_bias=True, o_bias=False), "qwen2_5_vl_text": Layout(qkv_bias=True, o_bias=False), "qwen3_vl_text": QWEN3,
+    "qwen3_vl_moe_text": Layout(qk_norm="head", experts=Experts("step")),
     "gptj": GPT_J, "codegen": GPT_J, "gpt_neox": Layout(gated=False, qkv_bias=("attention_bias", True), o_bias=("attention_bias", True), mlp_bias=True, norm_bias=True),
     "opt": Layout(tied=TIED, positions=("max_position_embeddings", 2), embedding_width="word_embed_proj_dim", gated=False, mlp_width="ffn_dim",
                   norms=extras.affine_norms, final_norm=extras.norm_at_the_end, qkv_bias=("enable_bias", True), o_bias=("enable_bias", True), mlp_bias=("enable_bias", True), norm_bias=True),
@@ -61,7 +69,7 @@ LAYOUTS = {
     "mixtral": Layout(experts=Experts(width="intermediate_size"), **PLAIN), "granitemoe": GRANITE_MOE,
     "granitemoeshared": Layout(experts=Experts(width="intermediate_size", shared_width="shared_intermediate_size")),
     "gpt_oss": Layout(qkv_bias=("attention_bias", True), o_bias=("attention_bias", True), sinks=True, experts=Experts(width="intermediate_size", router_bias=True, bias=True)),
-    "deepseek_v2": replace(DEEPSEEK_V3, mlp_bias=("mlp_bias", False)), "deepseek_v3": DEEPSEEK_V3, "deepseek_v32": replace(DEEPSEEK_V3, indexer=True), "sarvam_mla": DEEPSEEK_V3,
+    "deepseek_v2": replace(DEEPSEEK_V3, mlp_bias=("mlp_bias", False)), "deepseek_v3": DEEPSEEK_V3, "deepseek_v32": replace(DEEPSEEK_V3, indexer=True), "sarvam_mla": DEEPSEEK_V3, "kimi_k2": DEEPSEEK_V3,
     "glm4_moe": GLM4_MOE, "sarvam_moe": GLM4_MOE, "dots1": Layout(qk_norm="head", experts=DEEPSEEK),
     "glm4_moe_lite": DEEPSEEK_V3, "glm_moe_dsa": replace(DEEPSEEK_V3, indexer=True), "youtu": Layout(tied=TIED), "minicpm3": replace(LLAMA, tied=TIED),
     "qwen2_moe": Layout(qkv_bias=("qkv_bias", True), o_bias=False, experts=QWEN_SHARED),
@@ -70,18 +78,23 @@ LAYOUTS = {
     "olmoe": Layout(qk_norm="full", experts=Experts(width="intermediate_size")), "flex_olmo": Layout(qk_norm="full", experts=Experts(width="intermediate_size")),
     "phimoe": Layout(norm_bias=True, head_bias=("lm_head_bias", False), experts=Experts(width="intermediate_size")),
     "minimax_m2": Layout(qk_norm="full", experts=Experts(width="intermediate_size"), **PLAIN),
-    "minimax": Layout(experts=Experts(width="intermediate_size"), mixer=mixers.lightning, **PLAIN),
+    "minimax": MINIMAX, "minimax_text_01": MINIMAX, "minimax_m1": MINIMAX,
+    "hunyuan": Layout(qk_norm="head", qk_norm_when=("use_qk_norm", False), experts=Experts(width="intermediate_size", shared=True)),
+    "mimo_v2_flash": Layout(o_bias=False, sinks_if_sliding=True, experts=Experts("first dense")),
+    "kolibri1": Layout(norms=4, qk_norm="head", experts=Experts(shared_width="shared_expert_intermediate_size"), **PLAIN),
+    "lara_mini": Layout(tied=TIED, qk_norm="head", mixer=mixers.gated_delta_net, experts=Experts(shared_width="shared_expert_intermediate_size")),
+    "granitemoe_swa": replace(GRANITE_MOE, sinks=True, experts=Experts(width="intermediate_size", shared_width="shared_intermediate_size")),
     "llama4_text": Layout(mlp_width="intermediate_size_mlp", experts=Experts("interleaved", width="intermediate_size", shared_width="intermediate_size")),
     "dbrx": Layout(experts=Experts(width="ffn_config.ffn_hidden_size"), **PLAIN),
     "hunyuan_v1_moe": Layout(qk_norm="head", experts=Experts(width="intermediate_size", shared_width="intermediate_size")),
     "ernie4_5_moe": Layout(tied=TIED, qkv_bias=("use_bias", False), o_bias=("use_bias", False), mlp_bias=("use_bias", False), head_bias=("use_bias", False),
-                           experts=Experts("range", shared_count="n_shared_experts", correction=True)),
-    "cohere2_moe": Layout(tied=TIED, norms=1, mlp_width="prefix_dense_intermediate_size", experts=Experts(width="intermediate_size", shared_count="n_shared_experts")),
+                           experts=Experts("range", shared=True, correction=True)),
+    "cohere2_moe": Layout(tied=TIED, norms=1, mlp_width="prefix_dense_intermediate_size", experts=Experts(width="intermediate_size", shared=True)),
     "exaone_moe": Layout(qk_norm="head", experts=DEEPSEEK, **PLAIN), "hy_v3": Layout(mlp_bias=("mlp_bias", False), qk_norm="head", experts=DEEPSEEK),
-    "solar_open": Layout(o_bias=False, experts=Experts(shared_count="n_shared_experts")), "mellum": Layout(qk_norm="head", experts=Experts()),
+    "solar_open": Layout(o_bias=False, experts=Experts(shared=True)), "mellum": Layout(qk_norm="head", experts=Experts()),
     "flint": Layout(qk_norm="head", sinks=True, experts=replace(QWEN_SHARED, shared_gate=False)),
     "afmoe": Layout(qk_norm="head", q_gate="value", norms=4, experts=replace(DEEPSEEK, where="first dense", correction=True)),
-    "aria_text": replace(LLAMA, experts=Experts(width="intermediate_size", shared_count="n_shared_experts")),
+    "aria_text": replace(LLAMA, experts=Experts(width="intermediate_size", shared=True)),
     # recurrent and hybrid
     "mamba": Layout(tied=TIED, one_block=True, norms=1, mixer=mixers.mamba), "falcon_mamba": Layout(tied=TIED, one_block=True, norms=1, mixer=mixers.mamba),
     "mamba2": Layout(one_block=True, norms=1, mixer=mixers.mamba2),

@@ -1,17 +1,27 @@
-"""The look that all reports share: plain tables that fit into 80 columns, and lines that wrap."""
+"""The look that all reports share: plain tables that fit into 80 columns, and lines that wrap.
+
+rich is imported by those who print; JSON is answered without it.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Iterable
-
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING
 
 from kvlib.i18n import T
 from kvlib.units import GB, GiB, format_bytes
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.padding import Padding
+    from rich.table import Table
+
 
 def console() -> Console:
-    """Where reports go: no colours guessed into numbers."""
-    return Console(highlight=False)
+    """Where reports go: no colours guessed into numbers, no pictures into names."""
+    from rich.console import Console
+
+    return Console(highlight=False, emoji=False)
 
 
 def table(*columns: str, right: Iterable[int] = (), dim: Iterable[int] = (), fold: Iterable[int] = ()) -> Table:
@@ -19,12 +29,34 @@ def table(*columns: str, right: Iterable[int] = (), dim: Iterable[int] = (), fol
 
     fold: the columns that may take several lines when the table would be too wide.
     """
+    from rich.table import Table
+
     made = Table(box=None, pad_edge=False, header_style="dim", show_header=any(columns))
     right, dim, fold = set(right), set(dim), set(fold)
     for i, name in enumerate(columns):
         made.add_column(name, justify="right" if i in right else "left", style="dim" if i in dim else None,
                         no_wrap=i not in fold, overflow="fold")  # fmt: skip
     return made
+
+
+def literal(text: str) -> str:
+    """A text as it stands, brackets and all."""
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def bold(text: str) -> str:
+    """The same in bold."""
+    return f"[bold]{literal(text)}[/]"
+
+
+def indented(text: str) -> Padding:
+    """A source under what it says, dim."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    return Padding(Text(text, overflow="fold"), (0, 0, 0, 2), style="dim", expand=False)
 
 
 def sequences(n: int) -> str:

@@ -1,5 +1,7 @@
 """Each trap in a chapter source is caught when someone walks into it again."""
 
+from dataclasses import replace
+
 import pytest
 
 from tools.lint import lint_source
@@ -85,6 +87,23 @@ def test_long_cells_throughout_are_caught_by_their_median(toy_source):
     assert "median code cell has 6 lines" in problems(
         toy_source("None yet.\n", "None yet.\n" + cell * 9)
     )
+
+
+def as_appendix(source):
+    return replace(source, path=source.path.with_name("01a-toy.md"))
+
+
+def test_an_appendix_leaves_exercises_and_interview_to_its_chapter(toy_source):
+    less = toy_source("## Exercises\n\nCount to ten by hand.\n\n", "")
+    assert "has no section `## Exercises`" in problems(less)
+    assert "has no section" not in problems(as_appendix(less))
+
+
+def test_an_appendix_has_all_other_common_sections_in_order(toy_source):
+    renamed = toy_source("## Key takeaways", "## Takeaways")
+    assert "no section `## Key takeaways`" in problems(as_appendix(renamed))
+    swapped = toy_source("## Self-check", "## Further reading")
+    assert "no section `## Self-check`" in problems(as_appendix(swapped))
 
 
 REFUSED = {

@@ -19,10 +19,11 @@ from multiprocessing.connection import Connection, wait
 import torch
 from sweep_cases import MODEL_TYPES, NEEDED, scaled_changes
 from sweep_probe import Held, build, make_config, run
+from transformers import PreTrainedConfig
 
 from kvlib import ModelSpec, SpecError, kv_bytes, kv_growth, load_spec
 
-SECONDS, PROCESSES = 150, 2
+SECONDS, PROCESSES = 400, 2
 STATUSES = "right", "refused", "wrong", "not comparable"
 
 
@@ -65,12 +66,13 @@ def compare(model_type: str, changes: dict) -> Verdict:
         fields = json.loads(json.dumps(config.to_dict()))
     except Exception as error:  # noqa: BLE001  what a class raises is its own affair
         return Verdict(model_type, "not comparable", f"no config: {_short(error)}")
+    encoder_tokens = 7 if fields.get("is_encoder_decoder") else 0
     try:
-        spec = load_spec(fields, **({"encoder_tokens": 0} if fields.get("is_encoder_decoder") else {}))
+        spec = load_spec(fields, **({"encoder_tokens": encoder_tokens} if encoder_tokens else {}))
     except SpecError as error:
         return Verdict(model_type, "refused", _short(error))
     try:
-        held = observe(config, "cpu" if model_type == "jetmoe" else "meta")
+        held = observe(config, encoder_tokens, "cpu" if model_type == "jetmoe" else "meta")
     except Exception as error:  # noqa: BLE001
         return Verdict(model_type, "not comparable", f"transformers: {_short(error)}")
     if not any(held.values()):
@@ -78,13 +80,17 @@ def compare(model_type: str, changes: dict) -> Verdict:
     return _verdict(model_type, spec, held)
 
 
-def observe(config, device: str = "meta") -> dict[int, list[Held]]:
-    """What the cache holds at 5, 6, 13 tokens, just below and at the longest window, and at two lengths beyond it."""
+def observe(config: PreTrainedConfig, encoder_tokens: int = 0, device: str = "meta") -> dict[int, list[Held]]:
+    """What the cache holds at 5 and 6 tokens, at the longest window, and at two lengths beyond it.
+
+    No length is beyond the longest context of the model: a window that no context fills is no window.
+    """
     model = build(config, device)
-    held = {n: run(model, n) for n in (5, 6, 13)}
-    window = max((x.window for x in held[5] if x.window), default=0)
-    beyond = max(window, 13) + 3
-    return held | {n: run(model, n) for n in (window - 1, window, beyond, beyond + 1) if n > 6}
+    held = {n: run(model, n, encoder_tokens=encoder_tokens) for n in (5, 6)}
+    window = max((x.window for x in held[5] if x.window), default=10)
+    longest = getattr(config.get_text_config(), "max_position_embeddings", None) or window + 4
+    last = min(window + 4, longest)
+    return held | {n: run(model, n, encoder_tokens=encoder_tokens) for n in {min(window, last - 2), last - 1, last}}
 
 
 def _verdict(model_type: str, spec: ModelSpec, held: dict[int, list[Held]]) -> Verdict:

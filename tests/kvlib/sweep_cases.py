@@ -14,6 +14,7 @@ NEEDED: dict[str, dict] = {
     "dbrx": {"attn_config": {"kv_n_heads": 8, "rope_theta": 10000.0, "clip_qkv": 8.0}},
     "deepseek_v2": {"num_experts_per_tok": 2},
     "dots1": {"n_routed_experts": 8, "num_experts_per_tok": 2, "n_shared_experts": 1},
+    "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0, "vocab_size_per_layer_input": 0}},
     "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention", "linear_attention"] * 4, "num_hidden_layers": 12},
     "hunyuan_v1_dense": {"head_dim": 128},
     "hunyuan_v1_moe": {"head_dim": 128},
@@ -40,12 +41,13 @@ SCALED: dict[str, object] = {
 
 MLA = {"num_key_value_heads": 6, "head_dim": None}
 SCALED_TOO: dict[str, dict] = {
+    "bailing_hybrid": {"short_conv_kernel_size": 5},
     "bamba": {"attn_layer_indices": [1, 5]},
     "cohere_compass_text": {"layer_types": ["sliding_attention"] * 8 + ["full_attention"] * 5},
     "codegen": {"rotary_dim": 16},
     "diffllama": {"num_key_value_heads": 2},
-    "dbrx": {"attn_config": {"kv_n_heads": 3, "rope_theta": 10000.0, "clip_qkv": 8.0}, "hidden_size": 2048,
-             "num_attention_heads": 12, "ffn_config": {"ffn_hidden_size": 88}},
+    "dbrx": {"attn_config": {"kv_n_heads": 3, "rope_theta": 10000.0, "clip_qkv": 8.0},
+             "d_model": 144, "hidden_size": None},
     "dory": {"num_hidden_layers": 20},
     "falcon": {"head_dim": None},
     "falcon_h1": {"mamba_d_ssm": 288},

@@ -4,14 +4,16 @@ A model is built and run on torch's meta device, where shapes exist without stor
 asks for values (data-dependent indexing) cannot run there and runs on the CPU instead, scaled down.
 
 What the ideal counts differently, tensor by tensor (`Held.ideal_bytes`), and nothing else:
-- a layer with a window or chunk of W holds min(N, W - 1) tokens after a forward: the ideal is min(N, W);
+- a layer with a window or chunk of W holds min(N, W - 1) tokens after a forward, and all N where its class masks old
+  tokens without letting go of them (GPT-Neo): the ideal is min(N, W);
 - a convolution of k taps holds its last k inputs: the next token needs k - 1 of them;
 - a sparse indexer's keys are of the model's dtype: the ideal counts fp8 with a 32-bit scale per 128 values.
 """
 
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from inspect import signature
 
 import torch
 import transformers
@@ -46,7 +48,7 @@ class Held:
             *rest, width = shape
             return torch.Size(rest).numel() * (width + 4 * -(-width // 128))
         if self.name in TOKENS and self.window is not None and n_tokens >= self.window:
-            assert shape[2] == self.window - 1, f"a full window of {self.window} holds {shape[2]} tokens"
+            assert shape[2] in (self.window - 1, n_tokens), f"a full window of {self.window} holds {shape[2]} tokens"
             shape[2] = self.window
         if self.name == "conv_states":
             shape[-1] -= 1
@@ -92,7 +94,9 @@ def run(model: PreTrainedModel, n_tokens: int, batch: int = 1, encoder_tokens: i
     inputs = {"input_ids": torch.zeros(batch, n_tokens, dtype=torch.long, device=device), "use_cache": True}
     if encoder_tokens:
         shape = batch, encoder_tokens, model.config.hidden_size
-        inputs["encoder_hidden_states"] = torch.zeros(shape, dtype=model.dtype, device=device)
+        encoded = torch.zeros(shape, dtype=model.dtype, device=device)
+        whisper = "encoder_outputs" in signature(model.forward).parameters
+        inputs |= {"encoder_outputs": (encoded,)} if whisper else {"encoder_hidden_states": encoded}
     with torch.no_grad(), MetaAnswersYes(), meta_config.patch(meta_nonzero_assume_all_nonzero=True), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = _found(model, model(**inputs, return_dict=True))
@@ -106,7 +110,9 @@ def run(model: PreTrainedModel, n_tokens: int, batch: int = 1, encoder_tokens: i
 def _found(model: PreTrainedModel, output: Mapping) -> list[Held]:
     kept = {name: value for name, value in output.items() if name not in NOT_CACHE}
     inside = {i: _attributes(layer) for i, layer in enumerate(_layers(model))}  # RecurrentGemma keeps its states there
-    return [*_walk(kept, -1, "", None, set()), *_walk(inside, -1, "", None, set())]
+    found = [*_walk(kept, -1, "", None, set()), *_walk(inside, -1, "", None, set())]
+    local = [i for i, kind in enumerate(getattr(model.config, "attention_layers", ())) if kind == "local"]  # GPT-Neo
+    return [replace(x, window=model.config.window_size) if x.layer in local else x for x in found]
 
 
 def _layers(model: PreTrainedModel) -> torch.nn.ModuleList | tuple:

@@ -1,38 +1,14 @@
-"""Published right answers per model, and the traps that known calculators fall into. All sizes in bytes, bf16."""
+"""The right answers for every shipped model, and the traps that known calculators fall into. All sizes in bytes, bf16."""
 
-import json
-from importlib.resources import files
+from collections import Counter
 
 import pytest
+from models_table import ANSWERS, FIELDS
 
 from kvlib import GiB, SpecError, kv_bytes, kv_growth, load_spec, presets
+from kvlib.sources import shipped
 
-# preset: billions of parameters, bytes per token early, late, capped part, N, KV at N
-ANSWERS = {
-    "llama-2-7b": ("6.738", 524_288, 524_288, 0, 4096, 2_147_483_648),
-    "llama-2-13b": ("13.016", 819_200, 819_200, 0, 4096, 3_355_443_200),
-    "llama-2-70b": ("68.977", 327_680, 327_680, 0, 4096, 1_342_177_280),
-    "llama-3-8b": ("8.030", 131_072, 131_072, 0, 8192, 1_073_741_824),
-    "llama-3-70b": ("70.554", 327_680, 327_680, 0, 8192, 2_684_354_560),
-    "llama-3.1-8b": ("8.030", 131_072, 131_072, 0, 131_072, 16 * GiB),
-    "llama-3.1-70b": ("70.554", 327_680, 327_680, 0, 131_072, 40 * GiB),
-    "llama-3.1-405b": ("405.853", 516_096, 516_096, 0, 131_072, 67_645_734_912),
-    "mistral-7b-v0.1": ("7.242", 131_072, 0, 536_870_912, 32_768, 536_870_912),
-    "mistral-7b-v0.3": ("7.248", 131_072, 131_072, 0, 32_768, 4_294_967_296),
-    "qwen2.5-7b": ("7.616", 57_344, 57_344, 0, 32_768, 1_879_048_192),
-    "qwen2.5-72b": ("72.706", 327_680, 327_680, 0, 32_768, 10_737_418_240),
-    "qwen3-8b": ("8.191", 147_456, 147_456, 0, 40_960, 6_039_797_760),
-    "qwen3-32b": ("32.762", 262_144, 262_144, 0, 40_960, 10_737_418_240),
-    "gemma-2-9b": ("9.242", 344_064, 172_032, 704_643_072, 8192, 2_113_929_216),
-    "gemma-3-27b": ("27.009", 507_904, 81_920, 436_207_616, 131_072, 11_173_625_856),
-    "gpt-oss-20b": ("20.915", 49_152, 24_576, 3_145_728, 131_072, 3_224_371_200),
-    "gpt-oss-120b": ("116.829", 73_728, 36_864, 4_718_592, 131_072, 4_836_556_800),
-    "deepseek-v3": ("671.026", 70_272, 70_272, 0, 131_072, 9_210_691_584),
-}
-
-
-def shipped(preset: str) -> dict:
-    return json.loads(files("kvlib").joinpath("models", f"{preset}.json").read_text(encoding="utf-8"))
+NEED_AN_ENCODER = {"bart-large-cnn": 12 * 16 * 128 * 2, "t5-small": 6 * 8 * 128 * 2}  # bytes per token, encoder's included
 
 
 def config_of(preset: str, **changes: object) -> dict:
@@ -41,81 +17,61 @@ def config_of(preset: str, **changes: object) -> dict:
     return {field: value for field, value in config.items() if value is not ...}
 
 
-def early(config: dict) -> int:
-    return kv_growth(load_spec(config), kv_dtype="bf16").per_token_early
+def text_of(preset: str) -> dict:
+    """The fields of the preset's text decoder, and the tying that may stay on top."""
+    config = shipped(preset)["config"]
+    return config.get("text_config", config) | {k: config[k] for k in ("tie_word_embeddings",) if k in config}
+
+
+def early(model: str | dict, kv_dtype: str = "bf16", **given: object) -> int:
+    return kv_growth(load_spec(model, **given), kv_dtype=kv_dtype).per_token_early
 
 
 def test_every_preset_has_its_right_answer():
-    assert sorted(ANSWERS) == presets()
+    assert sorted([*ANSWERS, *NEED_AN_ENCODER]) == presets()
+    assert len(presets()) >= 62
 
 
-@pytest.mark.parametrize("preset", ANSWERS)
+@pytest.mark.parametrize("preset", presets())
 def test_a_preset_says_what_it_is_and_where_its_fields_were_read(preset):
     data = shipped(preset)
     assert set(data) == {"name", "hub_id", "source", "config"}
     assert data["name"].lower() == preset
     assert data["hub_id"] in data["source"]
+    assert data["config"]["architectures"] and data["config"]["model_type"]
 
 
 @pytest.mark.parametrize(("preset", "answer"), ANSWERS.items(), ids=ANSWERS)
-def test_a_preset_gives_the_right_answers(preset, answer):
+def test_a_preset_gives_the_right_bytes(preset, answer):
     spec = load_spec(preset)
     growth = kv_growth(spec, kv_dtype="bf16")
-    billions, early, late, capped, n_tokens, total = answer
-    assert f"{spec.n_params / 1e9:.3f}" == billions
-    assert (growth.per_token_early, growth.per_token_late, growth.capped) == (early, late, capped)
-    assert growth.constant == 0
+    _, *expected, n_tokens, total = answer
+    assert [growth.per_token_early, growth.per_token_late, growth.capped, growth.constant] == expected
     assert kv_bytes(spec, n_tokens=n_tokens, batch=1, kv_dtype="bf16") == total
 
 
-# model_type, layers, hidden, query heads, kv heads, head_dim, vocab, tied, ffn, max pos, more fields,
-# then billions of parameters, early, N, KV at N
-OTHERS = {
-    "Llama-3.2-1B": ("llama", 16, 2048, 32, 8, 64, 128256, True, 8192, 131_072, {},
-                     "1.236", 32_768, 131_072, 4_294_967_296),
-    "Llama-3.2-3B": ("llama", 28, 3072, 24, 8, 128, 128256, True, 8192, 131_072, {},
-                     "3.213", 114_688, 131_072, 15_032_385_536),
-    "SmolLM2-135M": ("llama", 30, 576, 9, 3, None, 49152, True, 1536, 8192, {},
-                     "0.135", 23_040, 8192, 188_743_680),
-    "Mistral-Small-3-24B": ("mistral", 40, 5120, 32, 8, 128, 131072, False, 32768, 32_768,
-                            {"sliding_window": None}, "23.572", 163_840, 32_768, 5_368_709_120),
-    "Mistral-Large-2407": ("mistral", 88, 12288, 96, 8, None, 32768, False, 28672, 131_072,
-                           {"sliding_window": None}, "122.610", 360_448, 131_072, 47_244_640_256),
-    "Qwen3-0.6B": ("qwen3", 28, 1024, 16, 8, 128, 151936, True, 3072, 40_960, {},
-                   "0.596", 114_688, 40_960, 4_697_620_480),
-    "Gemma-1-2B": ("gemma", 18, 2048, 8, 1, 256, 256000, True, 16384, 8192, {},
-                   "2.506", 18_432, 8192, 150_994_944),
-    "Gemma-1-7B": ("gemma", 28, 3072, 16, 16, 256, 256000, True, 24576, 8192, {},
-                   "8.538", 458_752, 8192, 3_758_096_384),
-    "Gemma-2-2B": ("gemma2", 26, 2304, 8, 4, 256, 256000, True, 9216, 8192, {"sliding_window": 4096},
-                   "2.614", 106_496, 8192, 654_311_424),
-    "Gemma-3-1B": ("gemma3_text", 26, 1152, 4, 1, 256, 262144, True, 6912, 32_768, {"sliding_window": 512},
-                   "1.000", 26_624, 32_768, 145_752_064),
-    "Gemma-3-4B": ("gemma3_text", 34, 2560, 8, 4, 256, 262208, True, 10240, 131_072, {"sliding_window": 1024},
-                   "3.880", 139_264, 131_072, 2_805_989_376),
-    "Gemma-3-12B": ("gemma3_text", 48, 3840, 16, 8, 256, 262208, True, 15360, 131_072, {"sliding_window": 1024},
-                    "11.766", 393_216, 131_072, 8_925_478_912),
-}  # fmt: skip
+@pytest.mark.parametrize("preset", [p for p, answer in ANSWERS.items() if answer[0]])
+def test_a_preset_gives_the_right_number_of_parameters(preset):
+    assert f"{load_spec(preset).n_params / 1e9:.3f}" == ANSWERS[preset][0]
 
 
-@pytest.mark.parametrize("row", OTHERS.values(), ids=OTHERS)
-def test_a_config_that_is_no_preset_gives_the_right_answers_too(row):
-    model_type, layers, hidden, heads, kv_heads, head_dim, vocab, tied, ffn, positions, more, *answers = row
-    spec = load_spec({"model_type": model_type, "num_hidden_layers": layers, "hidden_size": hidden,
-                      "num_attention_heads": heads, "num_key_value_heads": kv_heads, "head_dim": head_dim,
-                      "vocab_size": vocab, "tie_word_embeddings": tied, "intermediate_size": ffn,
-                      "max_position_embeddings": positions, **more})  # fmt: skip
-    billions, per_token, n_tokens, total = answers
-    assert f"{spec.n_params / 1e9:.3f}" == billions
-    assert kv_growth(spec, kv_dtype="bf16").per_token_early == per_token
-    assert kv_bytes(spec, n_tokens=n_tokens, batch=1, kv_dtype="bf16") == total
+@pytest.mark.parametrize(("preset", "row"), FIELDS.items(), ids=FIELDS)
+def test_a_preset_has_the_fields_of_the_config_table(preset, row):
+    n_layers, hidden, n_heads, n_kv_heads, head_dim, vocab, tied, longest = row
+    spec, text = load_spec(preset), text_of(preset)
+    assert (spec.n_layers, spec.hidden_size, spec.n_heads) == (n_layers, hidden, n_heads)
+    assert text["vocab_size"] == vocab
+    assert text.get("tie_word_embeddings", tied) == tied
+    assert spec.max_position_embeddings == longest
+    kept = {(layer.n_kv_heads, layer.k_dim, layer.v_dim) for layer in spec.layers if layer.values_per_token}
+    assert kept == {(n_kv_heads, head_dim, head_dim) if head_dim else (0, 0, 0)}
 
 
 # --- head_dim ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("preset", "naive"), [("gemma-3-27b", 666_624), ("qwen3-32b", 163_840),
-                                               ("gpt-oss-20b", 34_560)])  # fmt: skip
+@pytest.mark.parametrize(("preset", "naive"), [("gemma-1-7b", 344_064), ("gemma-3-27b", 666_624), ("qwen3-32b", 163_840),
+                                               ("gpt-oss-20b", 34_560), ("mistral-small-3-24b", 204_800)])  # fmt: skip
 def test_an_explicit_head_dim_wins_over_hidden_size_by_heads(preset, naive):
     c = config_of(preset)
     derived = c["hidden_size"] // c["num_attention_heads"]
@@ -128,11 +84,38 @@ def test_a_head_dim_of_nothing_means_derived(head_dim):
     assert early(config_of("llama-3-8b", head_dim=head_dim)) == 131_072
 
 
-def test_a_head_dim_that_does_not_come_out_whole_raises():
-    glm_4_5 = config_of("llama-3-8b", num_hidden_layers=92, hidden_size=5120, num_attention_heads=96)  # 53.33
+@pytest.mark.parametrize("preset", ["glm-4.5", "llama-3-8b"])
+def test_a_head_dim_that_does_not_come_out_whole_raises(preset):
+    glm_4_5 = config_of(preset, num_hidden_layers=92, hidden_size=5120, num_attention_heads=96, head_dim=...)  # 53.33
     with pytest.raises(SpecError, match="head_dim"):
         load_spec(glm_4_5)
     assert early(glm_4_5 | {"head_dim": 128}) == 376_832
+
+
+@pytest.mark.parametrize("name", ["attention_head_dim", "kv_channels"])
+def test_head_dim_has_other_names(name):
+    assert early(config_of("mistral-small-3-24b", head_dim=..., **{name: 128})) == 163_840
+
+
+def test_nemotron_h_publishes_one_of_them():
+    assert config_of("nemotron-h-56b")["attention_head_dim"] == 128
+    assert early(config_of("nemotron-h-56b", attention_head_dim=64)) == ANSWERS["nemotron-h-56b"][1] // 2
+
+
+@pytest.mark.parametrize(("preset", "decoy"), [("glm-5", 64), ("kimi-linear-48b-a3b", 72)])
+def test_the_head_dim_of_a_latent_config_is_a_decoy(preset, decoy):
+    assert config_of(preset)["head_dim"] == decoy
+    assert early(config_of(preset, head_dim=decoy + 8)) == early(config_of(preset, head_dim=...)) == ANSWERS[preset][1]
+
+
+def test_v_may_be_narrower_than_k_and_window_layers_may_have_their_own_heads():
+    kinds = Counter((layer.n_kv_heads, layer.k_dim, layer.v_dim) for layer in load_spec("mimo-v2-flash").layers)
+    assert kinds == {(4, 192, 128): 9, (8, 192, 128): 39}
+
+
+def test_global_layers_may_have_heads_of_their_own():
+    kinds = Counter((layer.window, layer.n_kv_heads, layer.k_dim) for layer in load_spec("gemma-4-26b-a4b").layers)
+    assert kinds == {(1024, 8, 256): 25, (None, 2, 512): 5}
 
 
 # --- KV heads ---------------------------------------------------------------------------------------------------------
@@ -143,9 +126,55 @@ def test_llama_2_70b_with_multi_head_attention_is_10_gib_at_4096_tokens():
     assert kv_bytes(spec, n_tokens=4096, batch=1, kv_dtype="bf16") == 10 * GiB
 
 
+def test_multi_query_is_one_head_whatever_num_kv_heads_says():
+    c = config_of("falcon-7b")
+    assert (c["num_kv_heads"], c["num_attention_heads"]) == (71, 71)
+    assert 71 * early(c) == 2 * 32 * 71 * 64 * 2
+    assert early(c | {"multi_query": False}) == 71 * early(c)
+
+
+def test_the_new_decoder_architecture_has_the_kv_heads_it_names_multi_query_or_not():
+    c = config_of("falcon-40b")
+    assert c["multi_query"] and c["new_decoder_architecture"]
+    assert early(c) == 8 * early(c | {"new_decoder_architecture": False}) == 122_880
+
+
 @pytest.mark.parametrize("kv_heads", [None, ...], ids=["null", "absent"])
 def test_no_kv_heads_means_multi_head_attention(kv_heads):
     assert early(config_of("llama-2-70b", num_key_value_heads=kv_heads)) == 8 * 327_680
+
+
+def test_kv_heads_that_are_null_may_be_named_layer_by_layer():
+    c = config_of("nemotron-super-49b-v1")
+    assert c["num_key_value_heads"] is None
+    assert sum(layer.values_per_token > 0 for layer in load_spec(c).layers) == 49
+    assert early(c) == 49 * 4096
+
+
+@pytest.mark.parametrize(("change", "less"), [({"no_op": True}, 4096), ({"replace_with_linear": True}, 4096),
+                                              ({"n_heads_in_group": 16}, 2048)], ids=str)  # fmt: skip
+def test_a_block_of_a_searched_architecture_may_hold_nothing_or_fewer_heads(change, less):
+    first, *others = config_of("nemotron-super-49b-v1")["block_configs"]
+    first = first | {"attention": first["attention"] | change}
+    assert early(config_of("nemotron-super-49b-v1", block_configs=[first, *others])) == 200_704 - less
+
+
+@pytest.mark.parametrize("alias", ["n_head_kv", "num_kv_heads", "n_kv_heads", "multi_query_group_num", "num_attention_groups"])
+def test_kv_heads_have_other_names(alias):
+    assert early(config_of("llama-3-8b", num_key_value_heads=..., **{alias: 4})) == 131_072 // 2
+
+
+def test_kv_heads_may_stand_in_attn_config():
+    grouped = config_of("mpt-7b")["attn_config"] | {"kv_n_heads": 8}
+    assert early(config_of("mpt-7b", attn_config=grouped)) == 524_288 // 4
+
+
+@pytest.mark.parametrize(("field", "aliases"), [("num_hidden_layers", ("n_layer", "n_layers", "num_layers")),
+                                                ("hidden_size", ("n_embd", "d_model"))])  # fmt: skip
+def test_layers_and_hidden_size_have_other_names(field, aliases):
+    for alias in aliases:
+        c = config_of("llama-3-8b", **{field: ..., alias: config_of("llama-3-8b")[field]})
+        assert early(c) == 131_072
 
 
 def test_kv_heads_that_do_not_divide_the_query_heads_raise():
@@ -153,7 +182,61 @@ def test_kv_heads_that_do_not_divide_the_query_heads_raise():
         load_spec(config_of("llama-2-70b", num_key_value_heads=7))
 
 
-# --- windows ----------------------------------------------------------------------------------------------------------
+# --- MLA --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decoy", [{"num_key_value_heads": 1}, {"num_key_value_heads": ...}, {"head_dim": 192},
+                                   {"v_head_dim": 64}], ids=str)  # fmt: skip
+def test_mla_keeps_one_latent_and_no_heads(decoy):
+    assert early(config_of("deepseek-v3", **decoy)) == 61 * (512 + 64) * 2
+    assert early("deepseek-v3") not in (4_997_120, 1_748_992, 124_928, 62_464)  # heads expanded, twice, no rotary part …
+
+
+def test_every_tensor_parallel_rank_holds_the_whole_latent():
+    spec = load_spec("deepseek-v3")
+    assert kv_bytes(spec, n_tokens=1000, tp=8) == kv_bytes(spec, n_tokens=1000) == 70_272_000
+
+
+def test_fp8_ds_mla_is_656_bytes_per_token_and_layer():
+    assert early("deepseek-v3", "fp8_ds_mla") == 61 * 656
+
+
+@pytest.mark.parametrize(("preset", "n_layers"), [("deepseek-v3.2", 61), ("glm-5", 78)])
+def test_a_sparse_indexer_adds_132_bytes_per_token_and_layer_whatever_the_kv_dtype(preset, n_layers):
+    assert early(preset) == n_layers * (1152 + 132)
+    assert early(preset, "fp8_ds_mla") == n_layers * (656 + 132)
+
+
+@pytest.mark.parametrize(("preset", "more"), [("deepseek-v3", 1152), ("glm-4.5", 4096)])
+def test_layers_for_multi_token_prediction_count_only_when_asked_for(preset, more):
+    assert early(preset, mtp=True) == ANSWERS[preset][1] + more
+
+
+# --- windows, chunks and other patterns -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("preset", "n_layers", "grow"), [
+    ("mistral-7b-v0.1", 32, []), ("mistral-7b-v0.3", 32, range(32)),
+    ("gpt-oss-20b", 24, range(1, 24, 2)), ("exaone-4.0-32b", 64, range(3, 64, 4)),  # layer_types
+    ("granite-4.0-h-tiny", 40, [5, 15, 25, 35]), ("qwen3.5-35b-a3b", 40, range(3, 40, 4)),  # layer_types
+    ("gemma-3-27b", 62, range(5, 62, 6)),  # sliding_window_pattern
+    ("gemma-2-9b", 42, range(1, 42, 2)),  # the class alternates
+    ("command-r7b", 32, range(3, 32, 4)), ("llama-4-scout", 48, range(3, 48, 4)),  # the class: every fourth
+    ("mimo-v2-flash", 48, [0, 5, 11, 17, 23, 29, 35, 41, 47]),  # hybrid_layer_pattern
+    ("minimax-m1-80k", 80, range(7, 80, 8)),  # attn_type_list
+    ("nemotron-h-56b", 118, range(7, 107, 11)),  # hybrid_override_pattern
+    ("nemotron-3-ultra-550b-a55b", 108, [7, 14, 23, 32, 39, 48, 57, 64, 73, 82, 89, 98]),  # layers_block_type
+    ("qwen3-next-80b-a3b", 48, range(3, 48, 4)),  # full_attention_interval
+    ("jamba-v0.1", 32, range(4, 32, 8)),  # attn_layer_period, attn_layer_offset
+    ("kimi-linear-48b-a3b", 27, [3, 7, 11, 15, 19, 23, 26]),  # full_attn_layers, counted from 1
+    ("lfm2-350m", 16, [2, 5, 8, 10, 12, 14]),  # full_attn_idxs, counted from 0
+    ("recurrentgemma-2b", 26, []),  # _block_types, repeated
+    ("gemma-3n-e4b", 35, [4, 9, 14, 19]),  # layer_types, the last 15 of them shared
+    ("nemotron-3-nano-30b-a3b", 52, [5, 12, 19, 26, 33, 42])])  # fmt: skip
+def test_the_layers_that_grow_without_end_are_the_right_ones(preset, n_layers, grow):
+    layers = load_spec(preset).layers
+    assert len(layers) == n_layers
+    assert [i for i, layer in enumerate(layers) if layer.values_per_token and layer.cap is None] == list(grow)
 
 
 def test_a_window_that_is_switched_off_is_no_window():
@@ -169,20 +252,58 @@ def test_a_window_that_never_bites_is_full_attention(window):
     assert (growth.per_token_late, growth.capped) == (131_072, 0)
 
 
-@pytest.mark.parametrize(("preset", "full_layers"), [
-    ("gemma-2-9b", range(1, 42, 2)), ("gemma-3-27b", range(5, 62, 6)), ("gpt-oss-20b", range(1, 24, 2)),
-    ("mistral-7b-v0.1", []), ("mistral-7b-v0.3", range(32))])  # fmt: skip
-def test_the_full_layers_are_the_right_ones(preset, full_layers):
-    assert [i for i, layer in enumerate(load_spec(preset).layers) if layer.window is None] == list(full_layers)
+@pytest.mark.parametrize("preset", ["phi-3-mini-128k", "phi-4-mini"])
+def test_phi_publishes_such_a_window(preset):
+    assert config_of(preset)["sliding_window"] == 262_144 > config_of(preset)["max_position_embeddings"]
 
 
-# --- MLA --------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("preset", "naive", "gib"), [("gemma-3-27b", 62, "10.406"), ("gpt-oss-120b", 9, "4.504"),
+                                                      ("llama-4-scout", 24, "7.125")])  # fmt: skip
+def test_windows_and_chunks_make_the_difference_at_131072_tokens(preset, naive, gib):
+    spec = load_spec(preset)
+    assert kv_growth(spec).per_token_early * 131_072 == naive * GiB
+    assert f"{kv_bytes(spec, n_tokens=131_072) / GiB:.3f}" == gib
 
 
-@pytest.mark.parametrize("decoy", [{"num_key_value_heads": 1}, {"num_key_value_heads": ...}, {"head_dim": 192},
-                                   {"v_head_dim": 64}], ids=str)  # fmt: skip
-def test_mla_keeps_one_latent_and_no_heads(decoy):
-    assert early(config_of("deepseek-v3", **decoy)) == 61 * (512 + 64) * 2
+# --- sharing, hybrids, constants --------------------------------------------------------------------------------------
+
+
+def test_gemma_3n_keeps_20_of_its_35_layers():
+    layers = load_spec("gemma-3n-e4b").layers
+    assert [i for i, layer in enumerate(layers) if layer.shared_with is not None] == list(range(20, 35))
+    assert all(layers[layer.shared_with].window == layer.window for layer in layers[20:])
+
+
+def test_no_shared_layer_is_not_every_layer():
+    text = config_of("gemma-3n-e4b")["text_config"] | {"num_kv_shared_layers": 0}
+    assert early(config_of("gemma-3n-e4b", text_config=text)) == 35 * 2048
+
+
+@pytest.mark.parametrize("switch", [False, ...], ids=["off", "absent"])
+def test_a_share_factor_counts_only_with_its_switch(switch):
+    assert early(config_of("hunyuan-large", use_cla=switch)) == 2 * early("hunyuan-large") == 2 * 81_920
+
+
+@pytest.mark.parametrize("preset", [p for p, answer in ANSWERS.items() if answer[4] and p != "whisper-large-v3"])
+def test_a_kv_dtype_does_not_shrink_a_state(preset):
+    spec = load_spec(preset)
+    assert kv_growth(spec, kv_dtype="fp8").constant == kv_growth(spec, kv_dtype="bf16").constant > 0
+    assert kv_growth(spec, kv_dtype="fp8").per_token_early == kv_growth(spec, kv_dtype="bf16").per_token_early // 2
+
+
+def test_a_state_has_a_dtype_of_its_own():
+    text = config_of("qwen3.5-35b-a3b")["text_config"]
+    assert text["mamba_ssm_dtype"] == "float32"
+    narrow = load_spec(config_of("qwen3.5-35b-a3b", text_config=text | {"mamba_ssm_dtype": "bfloat16"}))
+    assert kv_growth(load_spec("qwen3.5-35b-a3b")).constant - kv_growth(narrow).constant == 30 * 32 * 128 * 128 * 2
+
+
+@pytest.mark.parametrize(("preset", "per_token"), NEED_AN_ENCODER.items())
+def test_an_encoder_of_unknown_length_is_asked_for(preset, per_token):
+    with pytest.raises(SpecError, match="encoder_tokens"):
+        load_spec(preset)
+    growth = kv_growth(load_spec(preset, encoder_tokens=1000))
+    assert (growth.per_token_early, growth.constant) == (per_token, 1000 * per_token)
 
 
 # --- nested, incomplete and malformed ---------------------------------------------------------------------------------
@@ -195,12 +316,26 @@ def test_a_nested_text_config_is_descended_and_tying_may_stay_on_top():
     assert load_spec(nested).n_params == load_spec("llama-3-8b").n_params - 128_256 * 4096
 
 
+@pytest.mark.parametrize("preset", ["llama-4-scout", "llama-4-maverick", "gemma-3n-e4b", "gemma-4-26b-a4b", "qwen3.5-35b-a3b",
+                                    "ministral-3-3b"])  # fmt: skip
+def test_a_preset_that_is_published_nested_is_its_text_decoder(preset):
+    assert "text_config" in config_of(preset)
+    assert load_spec(preset).layers == load_spec(text_of(preset)).layers
+
+
 def test_gemma_3_as_published_gives_its_cache_and_names_the_field_its_parameters_lack():
     text = config_of("gemma-3-27b", vocab_size=..., max_position_embeddings=..., sliding_window_pattern=...)
     spec = load_spec({"model_type": "gemma3", "text_config": text})
     assert kv_bytes(spec, n_tokens=131_072) == 11_173_625_856
     with pytest.raises(SpecError, match="vocab_size"):
         _ = spec.n_params
+
+
+@pytest.mark.parametrize("field", ["num_attention_heads", "num_key_value_heads", "head_dim"])
+def test_a_nested_config_that_relies_on_its_class_is_refused_by_the_field_it_lacks(field):
+    text = config_of("gemma-3-4b", **{field: ...})
+    with pytest.raises(SpecError, match=field):
+        load_spec({"model_type": "gemma3", "text_config": text})
 
 
 @pytest.mark.parametrize("field", ["vocab_size", "intermediate_size"])
@@ -225,13 +360,14 @@ def test_a_field_that_is_no_count_raises_and_is_named(field, value):
         load_spec(config_of("mistral-7b-v0.1", **{field: value}))
 
 
-# --- what does not decide ---------------------------------------------------------------------------------------------
+# --- what does not decide, and units ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("preset", ["deepseek-v3", "gemma-2-9b"], ids=["fp8 weights", "float32 weights"])
+@pytest.mark.parametrize("preset", ["deepseek-v3", "minimax-m2.5", "gemma-2-9b", "gpt-oss-20b"],
+                         ids=["fp8 weights", "fp8 too", "float32 weights", "mxfp4 experts"])  # fmt: skip
 def test_how_weights_are_stored_does_not_decide_how_the_cache_is(preset):
     spec = load_spec(preset)
-    assert kv_bytes(spec, n_tokens=100) == kv_bytes(spec, n_tokens=100, kv_dtype="bf16")
+    assert kv_bytes(spec, n_tokens=100) == kv_bytes(spec, n_tokens=100, kv_dtype="bf16") == 100 * ANSWERS[preset][1]
 
 
 def test_128k_is_two_numbers():

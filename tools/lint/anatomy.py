@@ -17,11 +17,13 @@ SECTIONS = {
     ),
     "zh-TW": ("學習目標", "自我檢查", "練習", "重點整理", "面試追問", "延伸閱讀"),
 }
+CHAPTERS_ONLY = ("Exercises", "Interview follow-ups", "練習", "面試追問")  # an appendix shares those of its chapter
+_APPENDIX = re.compile(r"\d+[a-z]-")  # 02a-… is an appendix of chapter 02
 _DIRECTIVE = re.compile(r"^\s*(:{3,}\S*|`{3,}\{\S*)|(\{[a-z][a-z:-]*\})`", re.MULTILINE)
 
 
 def lint_anatomy(source: Source, name: str) -> list[Problem]:
-    """One title, the common sections in order (chapters from 01 on), no MyST directives."""
+    """One title, the common sections in order (chapters from 01 on, and their appendices), no MyST directives."""
     problems = lint_directives(source, name)
     for lang in LANGUAGES:
         problems += [Problem(f"{name} ({lang})", message) for message in _skeleton(source, lang)]
@@ -59,12 +61,13 @@ def _skeleton(source: Source, lang: str) -> list[str]:
     messages = [problem] if (problem := title_problem(headings)) else []
     if source.slug.startswith("00"):
         return messages
+    needed = [title for title in SECTIONS[lang] if not (_APPENDIX.match(source.slug) and title in CHAPTERS_ONLY)]
     sections = [text for level, text in headings if level == 2]
-    places = [sections.index(title) if title in sections else None for title in SECTIONS[lang]]
-    for title, place in zip(SECTIONS[lang], places, strict=True):
+    places = [sections.index(title) if title in sections else None for title in needed]
+    for title, place in zip(needed, places, strict=True):
         if place is None:
             messages.append(f"has no section `## {title}`; add it, spelled like this")
     found = [place for place in places if place is not None]
     if found != sorted(found):
-        messages.append(f"common sections are out of order; expected {', '.join(SECTIONS[lang])}")
+        messages.append(f"common sections are out of order; expected {', '.join(needed)}")
     return messages

@@ -3,7 +3,8 @@
 Read in llama.cpp: src/llama-model.cpp (load_hparams), src/models/*.cpp (load_arch_hparams) and convert_hf_to_gguf.py.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,11 +14,11 @@ class Architecture:
     model_type: transformers' name of it. with_experts, with_sigmoid: its name where there are experts, and where a sigmoid
     picks them. experts: transformers' name of their number. widths: its names of the feed-forward widths, dense and expert.
     full_every: with a window or chunk and no pattern in the file, layer i is full when (i + 1) is a multiple of this; 0: none
-    is; None: the file must say it. window, chunk: the size where the file has none.
-    state: what its recurrent layers keep, a key of `gguf_reader.STATES`. kind: what a layer is if nothing says otherwise.
+    is; None: the file must say it. window, chunk: the size where the file has none. always: the file must have a window.
+    state: what its recurrent layers keep, a key of `gguf_states.STATES`. kind: what a layer is if nothing says otherwise.
     interval: with no key for it, every so many layers one is full and the others are recurrent. without_kv: what a layer with
     0 KV heads is; mlp_layers: only feed-forward, if it has a feed-forward width. own_kv: with no key for it, so many layers
-    keep KV and the rest share theirs.
+    keep KV and the rest share theirs. constants: further fields of its configs.
     """
 
     model_type: str
@@ -28,12 +29,14 @@ class Architecture:
     full_every: int | None = None
     window: int | None = None
     chunk: int | None = None
+    always: bool = False
     state: str | None = None
     kind: str = "full_attention"
     interval: int | None = None
     without_kv: str = "linear_attention"
     mlp_layers: bool = False
     own_kv: int | None = None
+    constants: Mapping = field(default_factory=dict)
 
 
 _A, _LOCAL, _ROUTED = Architecture, {"experts": "num_local_experts"}, {"experts": "n_routed_experts"}
@@ -43,15 +46,18 @@ ARCHITECTURES = {
     "command-r": _A("cohere"), "ernie4_5-moe": _A("ernie4_5_moe"), "gptneox": _A("gpt_neox"), "phi2": _A("phi"),
     "hunyuan-dense": _A("hunyuan_v1_dense"), "hunyuan-moe": _A("hunyuan_v1_moe"), "qwen2vl": _A("qwen2_vl_text"),
     "qwen3vl": _A("qwen3_vl_text"), "qwen3vlmoe": _A("qwen3_vl_moe_text"), "qwen2moe": _A("qwen2_moe"),
-    "qwen3moe": _A("qwen3_moe"), "starcoder": _A("gpt_bigcode"), "llama": _A("llama", with_experts="mixtral", **_LOCAL),
+    "qwen3moe": _A("qwen3_moe"), "llama": _A("llama", with_experts="mixtral", **_LOCAL),
     "granitemoe": _A("granitemoe", **_LOCAL), "minimax-m2": _A("minimax_m2", **_LOCAL), "phimoe": _A("phimoe", **_LOCAL),
     "glm4moe": _A("glm4_moe", **_ROUTED), "dots1": _A("dots1", **_ROUTED),
     "deepseek2": _A("deepseek_v2", with_sigmoid="deepseek_v3", **_ROUTED), "glm-dsa": _A("glm_moe_dsa", **_ROUTED),
+    # the KV heads of the file count, not the flag that a config may have
+    "falcon": _A("falcon", constants={"multi_query": False}), "starcoder": _A("gpt_bigcode", constants={"multi_query": False}),
+    "t5": _A("t5", constants={"is_encoder_decoder": True}),
     # windows and chunks
-    "gemma2": _A("gemma2", full_every=2, window=4096), "gemma3": _A("gemma3_text", full_every=6),
-    "gemma3n": _A("gemma3n_text", full_every=5, own_kv=20), "gemma4": _A("gemma4_text"),
-    "cohere2": _A("cohere2", full_every=4), "olmo2": _A("olmo2", full_every=4), "exaone4": _A("exaone4", full_every=4),
-    "gpt-oss": _A("gpt_oss", full_every=2, **_LOCAL), "phi3": _A("phi3", full_every=0),
+    "gemma2": _A("gemma2", full_every=2, window=4096), "gemma3": _A("gemma3_text", full_every=6, always=True),
+    "gemma3n": _A("gemma3n_text", full_every=5, own_kv=20, always=True), "gemma4": _A("gemma4_text", always=True),
+    "cohere2": _A("cohere2", full_every=4, always=True), "afmoe": _A("afmoe", full_every=4), "olmo2": _A("olmo2", full_every=4), "exaone4": _A("exaone4", full_every=4),
+    "gpt-oss": _A("gpt_oss", full_every=2, always=True, **_LOCAL), "phi3": _A("phi3", full_every=0),
     "llama4": _A("llama4_text", full_every=4, chunk=8192, widths=("intermediate_size_mlp", "intermediate_size"), **_LOCAL),
     # recurrent states
     "mamba": _A("mamba", state="mamba", kind="linear_attention"), "mamba2": _A("mamba2", state="mamba2", kind="linear_attention"),
@@ -75,3 +81,6 @@ PLAIN = {
     "expert_shared_feed_forward_length": "shared_expert_intermediate_size",
 }  # fmt: skip
 """Keys, without the architecture in front, that have a field of the same meaning; where one is absent, so is the other."""
+
+NOT_CAUSAL = ("t5encoder", "gemma-embedding", "dream", "llada", "llada-moe", "rnd1", "wavtokenizer-dec")
+"""Encoders and diffusion models, where llama.cpp switches causal attention off without a key."""

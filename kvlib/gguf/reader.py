@@ -1,17 +1,18 @@
 """A GGUF file's metadata as a config: the fields of a config.json, under the names of transformers.
 
-Invariant: nothing is guessed. What a GGUF leaves to llama.cpp's code is a row of `gguf_architectures`; what neither says
+Invariant: nothing is guessed. What a GGUF leaves to llama.cpp's code is a row of `architectures`; what neither says
 raises an error that names the key. Where llama.cpp keeps more than the model needs (no windows for Phi-3, no latent for
 DeepSeek files of old) the config says what the model needs, as its config.json would. A window that the converter drops
 (Mistral-7B-v0.1, StarCoder2) is not in the file and is not read.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
-from kvlib.errors import SpecError, whole
-from kvlib.gguf_architectures import ARCHITECTURES, PLAIN, Architecture
-from kvlib.gguf_file import Head, read_head
+from kvlib.errors import SpecError
+from kvlib.gguf.architectures import ARCHITECTURES, NOT_CAUSAL, PLAIN, Architecture
+from kvlib.gguf.file import read_head
+from kvlib.gguf.keys import Keys
+from kvlib.gguf.states import STATES
 
 RECURRENT_KEYS = ("ssm.", "wkv.", "kda.", "shortconv.")
 
@@ -26,7 +27,8 @@ def read_gguf(path: str | Path) -> dict:
     name = head.values.get("general.architecture")
     if not isinstance(name, str):
         raise SpecError(f"{path}: general.architecture is {name!r}; give the first file of a model")
-    if f"{name}.block_count" not in head.values or head.values.get(f"{name}.attention.causal") is False:
+    causal = head.values.get(f"{name}.attention.causal") is not False and name not in NOT_CAUSAL
+    if not causal or f"{name}.block_count" not in head.values:
         raise SpecError(f"{path}: general.architecture is {name!r} and has no layers that keep KV; give the first file of a "
                         "language model")  # fmt: skip
     keys, row = Keys(head, name, path), ARCHITECTURES.get(name, Architecture(name))
@@ -34,48 +36,10 @@ def read_gguf(path: str | Path) -> dict:
         raise SpecError(f"{path}: general.architecture is {name!r}, whose recurrent state kvlib does not know; give the "
                         "model's config.json")  # fmt: skip
     plain = {field: value for key, field in PLAIN.items() if (value := keys.get(key)) is not None}
-    own = {"num_kv_shared_layers": keys.n_layers - row.own_kv} if row.own_kv else {}
+    own = {"num_kv_shared_layers": max(0, keys.n_layers - row.own_kv)} if row.own_kv else {}
     state = STATES[row.state](keys) if row.state else {}
-    return own | plain | _identity(keys, row) | _heads(keys) | _kinds(keys, row) | _feed_forward(keys, row) | state
-
-
-class Keys:
-    """Reading values by key, without the architecture's name in front."""
-
-    def __init__(self, head: Head, architecture: str, path: str | Path) -> None:
-        self.head, self.architecture, self.path = head, architecture, path
-        self.n_blocks = self.integer("block_count")
-        self.n_layers = self.n_blocks - (self.optional("nextn_predict_layers") or 0)  # llama.cpp counts those, a config does not
-
-    def where(self, key: str) -> str:
-        return f"{self.path}: {self.architecture}.{key}"
-
-    def get(self, key: str) -> object:
-        return self.head.values.get(f"{self.architecture}.{key}")
-
-    def integer(self, key: str, minimum: int = 1) -> int:
-        if self.get(key) is None:
-            raise SpecError(f"{self.where(key)} is absent and decides the answer; give the model's config.json")
-        return whole(self.where(key), self.get(key), minimum)
-
-    def optional(self, key: str) -> int | None:
-        return None if self.get(key) is None else self.integer(key, 0)
-
-    def divided(self, key: str, by: int) -> int:
-        value = self.integer(key)
-        if value % by:
-            raise SpecError(f"{self.where(key)} is {value} and no multiple of {by}; give the model's config.json")
-        return value // by
-
-    def per_layer(self, key: str) -> list[int]:
-        """A number for all layers, or an array with one for each; truth values count as 0 and 1."""
-        value = self.get(key)
-        if not isinstance(value, list):
-            return [self.integer(key, 0)] * self.n_layers
-        if len(value) != self.n_blocks:
-            raise SpecError(f"{self.where(key)} has {len(value)} entries and block_count is {self.n_blocks}; give the model's "
-                            "config.json")  # fmt: skip
-        return [whole(self.where(key), int(n) if isinstance(n, bool) else n, 0) for n in value[: self.n_layers]]
+    return {**row.constants, **own, **plain, **_identity(keys, row), **_heads(keys), **_kinds(keys, row),
+            **_feed_forward(keys, row), **state}  # fmt: skip
 
 
 def _identity(keys: Keys, row: Architecture) -> dict:
@@ -84,10 +48,18 @@ def _identity(keys: Keys, row: Architecture) -> dict:
     if keys.get("expert_gating_func") == 2:  # a sigmoid
         name = row.with_sigmoid or name
     vocab = keys.optional("vocab_size") or values.get("tokenizer.ggml.tokens")
-    split = values.get("split.count", 1) != 1
-    tied = {} if split or not keys.head.tensors else {"tie_word_embeddings": "output.weight" not in keys.head.tensors}
     return {"_name_or_path": values.get("general.name"), "model_type": name, "num_hidden_layers": keys.n_layers,
-            "vocab_size": vocab} | tied  # fmt: skip
+            "vocab_size": vocab} | _tensors(keys)  # fmt: skip
+
+
+def _tensors(keys: Keys) -> dict:
+    """What only the names of the tensors say; nothing where some of them are in other files."""
+    names = keys.head.tensors
+    if not names or keys.head.values.get("split.count", 1) != 1:
+        return {}
+    biased = {field: any(name.endswith(f".{part}.bias") for name in names)
+              for field, part in (("attention_bias", "attn_q"), ("mlp_bias", "ffn_up"))}  # fmt: skip
+    return {"tie_word_embeddings": "output.weight" not in names} | biased
 
 
 def _heads(keys: Keys) -> dict:
@@ -109,7 +81,8 @@ def _heads(keys: Keys) -> dict:
     v_dim = keys.optional("attention.value_length") or keys.divided("embedding_length", max(heads))
     config |= {"head_dim": k_dim} | ({"v_head_dim": v_dim} if v_dim != k_dim else {})
     if (width := keys.optional("attention.key_length_swa")) is not None:
-        config |= {"global_head_dim": k_dim, "swa_head_dim": width, "swa_v_head_dim": keys.integer("attention.value_length_swa")}
+        config |= {"global_head_dim": k_dim, "swa_head_dim": width,
+                   "swa_v_head_dim": keys.integer("attention.value_length_swa")}  # fmt: skip
     return config
 
 
@@ -117,7 +90,7 @@ def _kinds(keys: Keys, row: Architecture) -> dict:
     """The kind of every layer, and the size of its windows or chunks."""
     n, usual = keys.n_layers, row.kind if keys.get("attention.indexer.key_length") is None else "indexed_attention"
     kinds, sizes = [usual] * n, {"sliding_window": None}
-    given = keys.optional("attention.sliding_window")
+    given = keys.integer("attention.sliding_window", 0) if row.always else keys.optional("attention.sliding_window")
     window = row.window if given is None else given
     if row.chunk and given != 0:  # llama.cpp reads the key for nothing but its zero
         kinds, sizes = _limited(keys, row, "chunked_attention"), {"attention_chunk_size": row.chunk}
@@ -162,38 +135,3 @@ def _feed_forward(keys: Keys, row: Architecture) -> dict:
 def _one_or_list(field: str, values: list[int]) -> dict:
     """A single number where all layers that have any have the same, else also one for each layer."""
     return {field: max(values)} | ({f"{field}_per_layer": values} if len(set(values) - {0}) > 1 else {})
-
-
-def _mamba(keys: Keys) -> dict:
-    inner, hidden = keys.integer("ssm.inner_size"), keys.integer("embedding_length")
-    width = {"mamba_d_inner": inner} if inner % hidden else {"mamba_expand": inner // hidden}
-    return {**width, "mamba_d_conv": keys.integer("ssm.conv_kernel"), "mamba_d_state": keys.integer("ssm.state_size"),
-            "mamba_dt_rank": keys.integer("ssm.time_step_rank")}  # fmt: skip
-
-
-def _mamba_2(keys: Keys) -> dict:
-    heads = keys.integer("ssm.time_step_rank")
-    return {"mamba_n_heads": heads, "mamba_d_head": keys.divided("ssm.inner_size", heads),
-            "mamba_d_conv": keys.integer("ssm.conv_kernel"), "mamba_d_state": keys.integer("ssm.state_size"),
-            "mamba_n_groups": keys.integer("ssm.group_count")}  # fmt: skip
-
-
-def _gated_delta_net(keys: Keys) -> dict:
-    heads = keys.integer("ssm.time_step_rank")
-    return {"linear_num_value_heads": heads, "linear_value_head_dim": keys.divided("ssm.inner_size", heads),
-            "linear_num_key_heads": keys.integer("ssm.group_count"), "linear_key_head_dim": keys.integer("ssm.state_size"),
-            "linear_conv_kernel_dim": keys.integer("ssm.conv_kernel")}  # fmt: skip
-
-
-def _kimi_delta(keys: Keys) -> dict:
-    return {"linear_num_heads": max(keys.per_layer("attention.head_count")), "linear_head_dim": keys.integer("kda.head_dim"),
-            "linear_conv_kernel_dim": keys.integer("ssm.conv_kernel")}  # fmt: skip
-
-
-def _short_convolution(keys: Keys) -> dict:
-    return {"conv_L_cache": keys.integer("shortconv.l_cache")}
-
-
-STATES: dict[str, Callable[[Keys], dict]] = {
-    "mamba": _mamba, "mamba2": _mamba_2, "delta": _gated_delta_net, "kda": _kimi_delta, "conv": _short_convolution,
-}  # fmt: skip

@@ -1,0 +1,34 @@
+"""The report of `kvlib explain-log`: each number of the log beside the one that follows from the model."""
+
+from dataclasses import dataclass
+
+from kvlib.engine_log import Explanation
+from kvlib.i18n import T
+from kvlib.kv_formats import kv_name
+from kvlib.reports.screen import bold, console, show_notes, table
+
+
+@dataclass(frozen=True)
+class LogReport:
+    """What `engine_log.explain_log` found."""
+
+    found: Explanation
+
+    def as_dict(self) -> dict:
+        """Its numbers, and the verdict `follows`."""
+        return {"schema": "kvlib.explain-log/1", **self.found.as_dict()}
+
+    def print(self) -> None:
+        """One line per number, then the verdict and what misleads."""
+        x, ask, out = self.found, self.found.reading.ask, console()
+        out.print(f"{bold(ask.spec.name)} · vLLM {x.lines.version or ''}".rstrip() + (f" · TP {ask.tp}" if ask.tp > 1 else "")
+                  + (f" · PP {ask.pp}" if ask.pp > 1 else "") + f" · {kv_name(ask.kv_dtype)}")  # fmt: skip
+        out.print(T("一個區塊：", "one block: ") + f"{x.reading.unit} = {x.reading.block:,} B", style="dim", markup=False)
+        shown = table("", T("紀錄", "log"), T("算出來", "computed"), T("算式", "arithmetic"), "", right=(1, 2), dim=(3,), fold=(0, 3))
+        for check in x.checks:
+            verdict = f"[{'green' if check.agree else 'red'}]{check.verdict}[/]"
+            shown.add_row(check.label, check.logged, check.computed, check.formula, verdict)
+        out.print(shown)
+        out.print(T("紀錄與模型相符。", "The log follows from the model.") if x.follows else
+                  T("紀錄與模型不符。", "The log does not follow from the model."), style="bold")  # fmt: skip
+        show_notes(out, x.notes)

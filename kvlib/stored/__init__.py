@@ -1,0 +1,42 @@
+"""Bytes of a checkpoint as it is stored: packed values, their scales and zero points, and what stays at full width.
+
+`quantization_config` says how. Only linear maps are packed; norms, biases, embeddings, routers and the modules that the
+config names keep the checkpoint's dtype. Its tests hold it to the sizes of published checkpoints.
+"""
+
+from collections.abc import Mapping
+from math import prod
+
+from kvlib.dtypes import nbytes
+from kvlib.errors import SpecError
+from kvlib.spec import Weight
+from kvlib.stored.names import Names
+from kvlib.stored.packings import METHODS, Packing
+
+
+def stored_bytes(weights: tuple[Weight, ...], n_layers: int, quantization: Mapping | None, dtype: object) -> int:
+    """Bytes of `weights` stored as `quantization` says, everything else in `dtype`.
+
+    Raises SpecError for a method, or an option of one, that kvlib does not know.
+    """
+    plain = nbytes(sum(w.n_params for w in weights), dtype)
+    if not quantization:
+        return plain
+    method = quantization.get("quant_method") or ("bitsandbytes" if "load_in_4bit" in quantization else None)
+    if method not in METHODS:
+        raise SpecError(f"quantization_config.quant_method is {method!r}; kvlib knows {', '.join(sorted(METHODS))}: give the "
+                        "bytes of the weights yourself, weight_bytes=")  # fmt: skip
+    packing = METHODS[method](quantization)
+    names = Names(packing.skipped, n_layers)
+    for w in (w for w in weights if len(w.shape) == 2 and w.part != "embedding"):
+        copies = w.count - names.skipped_copies(w)
+        if _packed(w, packing):
+            plain += copies * (packing.matrix(*w.shape) - nbytes(prod(w.shape), dtype))
+    names.refuse_unknown()
+    return plain
+
+
+def _packed(weight: Weight, packing: Packing) -> bool:
+    parts = {"experts"} if packing.only_experts else {"attention", "recurrent", "feed-forward", "experts"}
+    parts |= {"head"} if packing.head_too else set()
+    return weight.part in parts and weight.name not in ("router", "A_log")

@@ -1,0 +1,64 @@
+"""Weights of a model type that `layouts` has no row for, counted in the model that transformers builds on the meta device.
+
+Nothing here is imported with kvlib: it needs torch and transformers and takes seconds. Shapes cost no memory there.
+"""
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kvlib.errors import SpecError
+from kvlib.i18n import T
+from kvlib.spec import ModelSpec, Weight
+
+PARTS = (("expert", "experts"), ("norm", "norm"), ("lm_head", "head"), ("embed", "embedding"), ("wte", "embedding"),
+         ("wpe", "embedding"), ("attn", "attention"), ("attention", "attention"))  # fmt: skip
+"""Which part a parameter belongs to: the first text that its name holds; a feed-forward block otherwise."""
+TOP_K = ("num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk", "moe_k", "top_k_experts")
+
+
+def with_counted_weights(spec: ModelSpec, config: Mapping) -> ModelSpec:
+    """`spec` with the weights of the causal LM that transformers builds for `config`, and a note that says so.
+
+    Raises SpecError when transformers is not installed or cannot build the model.
+    """
+    note = T("權重是在 transformers 建出的模型裡數的", "the weights were counted in the model that transformers builds")
+    return replace(spec, weights=weights_by_transformers(config), unknown_weights="", notes=(*spec.notes, note))
+
+
+def weights_by_transformers(config: Mapping) -> tuple[Weight, ...]:
+    """Every parameter of the causal LM of `config`, equal ones of different layers as one Weight.
+
+    Raises SpecError when transformers is not installed or cannot build the model.
+    """
+    try:
+        import torch
+        from transformers import AutoConfig, AutoModelForCausalLM
+    except ImportError as error:
+        raise SpecError(f"counting the weights of model_type {config.get('model_type')!r} needs transformers and torch: "
+                        "pip install transformers torch") from error  # fmt: skip
+    fields = {k: v for k, v in config.items() if k not in ("model_type", "quantization_config")}
+    try:
+        with torch.device("meta"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            built = AutoModelForCausalLM.from_config(AutoConfig.for_model(config.get("model_type"), **fields))
+    except Exception as error:  # whatever transformers raises for a config that it cannot build
+        raise SpecError(f"transformers cannot build model_type {config.get('model_type')!r} "
+                        f"({type(error).__name__}: {str(error)[:200]}); give the bytes of the weights: weight_bytes=") from error  # fmt: skip
+    top_k = next((config[k] for k in TOP_K if isinstance(config.get(k), int)), None)
+    counts: dict[tuple, list[int]] = {}
+    for name, parameter in built.named_parameters():
+        shape, copies, active = tuple(parameter.shape), 1, 1
+        if ".experts" in name and len(shape) == 3:  # one tensor for all experts
+            copies, shape = shape[0], shape[1:]
+            active = min(top_k or copies, copies)
+        key = re.sub(r"\.\d+(?=\.|$)", "", name), shape
+        total = counts.setdefault(key, [0, 0])
+        total[0], total[1] = total[0] + copies, total[1] + active
+    return tuple(Weight(name, _part(name), shape, count, None if active == count else active)
+                 for (name, shape), (count, active) in counts.items())  # fmt: skip
+
+
+def _part(name: str) -> str:
+    return next((part for text, part in PARTS if text in name), "feed-forward")

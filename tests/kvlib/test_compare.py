@@ -1,0 +1,74 @@
+"""Models side by side: each number is the one that the model has alone, and a column is there when it says something."""
+
+import json
+
+import pytest
+
+from kvlib import i18n, kv_bytes, kv_growth, load_spec, memory_budget
+from kvlib.cli import main
+
+
+@pytest.fixture(autouse=True)
+def _english(monkeypatch):
+    before = i18n.language()
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    yield
+    i18n.set_language(before)
+
+
+def compared(capsys, *args: str) -> dict:
+    assert main(["compare", *args, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("model", ["llama-3-8b", "gemma-3-12b", "jamba-v0.1"])
+def test_each_number_is_the_models_own(model, capsys):
+    answer = compared(capsys, model, "llama-2-7b", "--gpu", "h200-141gb", "--gpus", "2", "-n", "5000", "--kv-dtype", "fp8")["models"][0]
+    spec = load_spec(model)
+    growth, budget = kv_growth(spec, "fp8"), memory_budget(spec, "h200-141gb", 2, kv_dtype="fp8")
+    assert answer["growth"] == {name: getattr(growth, name) for name in ("per_token_early", "per_token_late", "capped", "constant")}
+    assert answer["kv_bytes"] == kv_bytes(spec, 5000, kv_dtype="fp8")
+    assert (answer["n_params"], answer["weights"]) == (spec.n_params, spec.weight_bytes("bf16"))
+    assert answer["max_sequences"] == budget.max_sequences(5000)
+    assert answer["sequences"] == budget.sequences(5000)
+
+
+def test_what_cannot_be_said_of_one_model_does_not_stop_the_others(capsys):
+    answer = compared(capsys, "nemotron-super-49b-v1", "qwen2.5-7b", "llama-3-8b", "--gpu", "h100-80gb", "--gpus", "8")
+    nas, qwen, llama = answer["models"]
+    assert nas["weights"] is nas["max_sequences"] is None and nas["notes"]
+    assert qwen["weights"] and qwen["max_sequences"] is None and "28" in qwen["notes"][-1]
+    assert llama["max_sequences"] > 0
+
+
+def test_weights_as_stored_where_the_config_says_how(tmp_path, capsys):
+    fields = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+              "intermediate_size": 128, "vocab_size": 100, "tie_word_embeddings": False}  # fmt: skip
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(fields))
+    silent, gpt = compared(capsys, str(path), "gpt-oss-20b", "--weight-dtype", "stored")["models"]
+    assert silent["weights"] is None and "dtype" in silent["notes"][-1] and silent["n_params"]
+    assert gpt["weights"] == load_spec("gpt-oss-20b").weight_bytes("stored") < load_spec("gpt-oss-20b").weight_bytes("bf16")
+
+
+def test_columns_without_content_are_left_out(capsys):
+    main(["compare", "llama-2-7b", "llama-3-8b"])
+    plain = capsys.readouterr().out
+    main(["compare", "llama-2-7b", "gemma-3-12b"])
+    windows = capsys.readouterr().out
+    main(["compare", "llama-2-7b", "jamba-v0.1", "--gpu", "t4-16gb"])
+    states = capsys.readouterr().out
+    assert [("capped" in t, "constant" in t, "seqs" in t) for t in (plain, windows, states)] == [
+        (False, False, False), (True, False, False), (False, True, True)]  # fmt: skip
+
+
+def test_without_a_card_there_are_no_sequences(capsys):
+    answer = compared(capsys, "llama-2-7b", "llama-3-8b")
+    assert answer["gpu"] is None
+    assert {m["sequences"] for m in answer["models"]} == {None}
+
+
+@pytest.mark.parametrize("wrong", [[], ["llama-2-7b", "no-such-model"], ["llama-2-7b", "--gpu", "h100"], ["llama-2-7b", "--kv-dtype", "x"]])
+def test_wrong_input(wrong, capsys):
+    assert main(["compare", *wrong]) == 2
+    assert capsys.readouterr().err

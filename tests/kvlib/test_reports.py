@@ -1,0 +1,190 @@
+"""What the reports print and what they give to programs: schemas, 80 columns, and sums that add up."""
+
+import json
+from io import StringIO
+from pathlib import Path
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from kvlib import Layer, ModelSpec, i18n, kv_bytes, kv_terms, load_spec, presets
+from kvlib.cli import main
+from kvlib.commands.estimate import EngineName
+from kvlib.engines import ENGINES, admission, allocation
+from kvlib.kv_formats import KV_FORMATS
+from kvlib.reports.estimate import Estimate
+from kvlib.reports.rows import rows_of
+
+SCHEMAS = Path(main.__code__.co_filename).parent / "schemas"
+LOG = """\
+INFO 11-21 10:00:00 Initializing an LLM engine (v0.6.4.post1) with config: model='meta-llama/Llama-3.1-8B', max_seq_len=20000
+INFO 11-21 10:00:09 Memory profiling results: total_gpu_memory=23.58GiB peak_torch_memory=17.06GiB non_torch_memory=0.35GiB \
+kv_cache_size=3.81GiB gpu_memory_utilization=0.90
+INFO 11-21 10:00:09 # GPU blocks: 1952, # CPU blocks: 2048
+INFO 11-21 10:00:09 Maximum concurrency for 20000 tokens per request: 1.56x
+"""
+COMMANDS = {
+    "estimate": ["estimate llama-2-70b -n 4097 --engine vllm", "estimate gemma-3n-e4b --tp 2", "estimate whisper-large-v3",
+                 "estimate jamba-v0.1 --engine sglang --pool-gb 4", "estimate deepseek-v3.2 --kv-dtype fp8_ds_mla --mtp",
+                 "estimate llama-4-scout -n 131072 --engine llama.cpp --kv-dtype q8_0/q4_0", "estimate gemma-3-27b --engine transformers"],
+    "budget": ["budget llama-2-70b --gpus 2", "budget llama-2-70b --weight-gb 140", "budget nemotron-super-49b-v1 --weight-gb 100"],
+    "fit": ["fit llama-2-70b --gpus 2 --sequences 32", "fit mistral-7b-v0.1 --block-size 16 --kv-dtype fp8", "fit llama-2-70b"],
+    "compare": ["compare llama-3-8b gemma-3-12b jamba-v0.1 --gpu h100-80gb", "compare nemotron-super-49b-v1 qwen2.5-7b --gpu t4-16gb --gpus 8"],
+    "models": ["models", "models --search gemma"],
+    "explain-log": ["explain-log LOG", "explain-log LOG --model llama-2-7b --tp 2"],
+}  # fmt: skip
+EVERY = [(name, line) for name, lines in COMMANDS.items() for line in lines]
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch, tmp_path):
+    """Each test runs where a log lies, in English unless it says otherwise, on a screen of 80 columns."""
+    before = i18n.language()
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "LOG").write_text(LOG)
+    monkeypatch.chdir(tmp_path)
+    yield
+    i18n.set_language(before)
+
+
+def printed(line: str, capsys, lang: str = "en") -> str:
+    assert main([*line.split(), "--lang", lang]) in (0, 1)
+    return capsys.readouterr().out
+
+
+def test_the_command_offers_every_engine():
+    assert [str(name) for name in EngineName] == list(ENGINES)
+
+
+def test_there_is_a_schema_for_every_command_and_no_other():
+    assert sorted(COMMANDS) == sorted(path.stem for path in SCHEMAS.glob("*.json"))
+
+
+@pytest.mark.parametrize(("name", "line"), EVERY)
+def test_json_is_what_its_schema_says(name, line, capsys):
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    answer = json.loads(printed(f"{line} --json", capsys))
+    jsonschema.validate(answer, schema)
+    assert answer["schema"] == schema["$id"]
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+@pytest.mark.parametrize("line", [line for _, line in EVERY] + ["estimate llama-2-70b --engine vllm -v", "models --search nemotron -v"])
+def test_reports_fit_80_columns(line, lang, capsys):
+    text = printed(line, capsys, lang)
+    assert [row for row in text.splitlines() if cell_len(row) > 80] == []
+    assert "…" not in text.replace("……", ""), "nothing is cut off"
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_every_preset_fits_80_columns(lang, capsys):
+    for preset in presets():
+        options = "--tokens 1048576 --batch 512 --kv-dtype fp8/bf16 --encoder-tokens 1500 --engine vllm"
+        assert main(["estimate", preset, *options.split(), "--lang", lang]) == 0
+    too_wide = [line for line in capsys.readouterr().out.splitlines() if cell_len(line) > 80]
+    assert too_wide == []
+
+
+@pytest.mark.parametrize("line", [line for _, line in EVERY])
+def test_the_two_languages_have_the_same_numbers(line, capsys):
+    english, chinese = (json.loads(printed(f"{line} --json", capsys, lang)) for lang in ("en", "zh-TW"))
+
+    def numbers(value):
+        if isinstance(value, dict):
+            return {k: numbers(v) for k, v in value.items()}
+        return [numbers(v) for v in value] if isinstance(value, list) else value if not isinstance(value, str) else type(value)
+
+    assert numbers(english) == numbers(chinese)
+
+
+TOYS = (
+    Layer(n_kv_heads=4, k_dim=8, v_dim=4),
+    Layer(n_kv_heads=4, k_dim=8, v_dim=8, window=10),
+    Layer(n_kv_heads=2, k_dim=8, v_dim=8, chunk=16, token_bytes=3),
+    Layer(latent=24, latent_rope=8, token_bytes=12),
+    Layer(n_kv_heads=2, k_dim=8, v_dim=8, cross_tokens=5),
+    Layer(n_kv_heads=2, k_dim=8, v_dim=8, window=0, cross_tokens=7),
+    Layer(state_bytes=96, state_heads=((24, 4),)),
+    Layer(n_kv_heads=2, k_dim=8, v_dim=8, state_bytes=40),
+    Layer(shared_with=0, n_kv_heads=4, k_dim=8, v_dim=4),
+    Layer(),
+)
+
+
+@pytest.mark.parametrize("kv_dtype", ["bf16", "fp8", "fp8/bf16", "int4", "fp8_per_token_head"])
+@pytest.mark.parametrize("tp", [1, 2])
+def test_the_rows_of_an_estimate_add_up_to_it(kv_dtype, tp, capsys):
+    spec = ModelSpec("toy", TOYS, n_heads=4, hidden_size=1)
+    report = Estimate(spec, 40, 3, kv_dtype, tp)
+    report.print()
+    lines = capsys.readouterr().out.splitlines()
+    rows = lines[2 : next(i for i, line in enumerate(lines) if line.startswith("ideal"))]
+    assert sum(int(row.split()[-1].replace(",", "")) for row in rows) == report.nbytes == kv_bytes(spec, 40, 3, kv_dtype, tp)
+
+
+@settings(deadline=None)
+@given(st.builds(Layer, n_kv_heads=st.sampled_from([0, 1, 2, 4]), k_dim=st.integers(0, 9), v_dim=st.integers(0, 9), latent=st.integers(0, 9),
+                 token_bytes=st.integers(0, 5), window=st.none() | st.integers(0, 50), chunk=st.none() | st.integers(1, 50),
+                 cross_tokens=st.integers(0, 5), state_bytes=st.integers(0, 50)),
+       st.sampled_from(["bf16", "int4", "fp8/fp32"]), st.sampled_from([1, 2, 4]), st.integers(0, 60), st.booleans())  # fmt: skip
+def test_the_rows_of_any_layer_add_up_to_its_term(layer, kv_dtype, tp, n_tokens, plain):
+    spec = ModelSpec("toy", (layer, layer), n_heads=4, hidden_size=1)
+    rows = [row for term in kv_terms(spec, n_tokens, 3, kv_dtype, tp) for row in rows_of(term, 3, tp, plain)]
+    assert sum(row.nbytes for row in rows) == kv_bytes(spec, n_tokens, 3, kv_dtype, tp)
+    assert all(row.n_layers == 2 and row.nbytes >= 0 for row in rows)
+
+
+def test_an_estimate_shows_each_kind_of_thing_that_is_kept(capsys):
+    Estimate(ModelSpec("toy", TOYS, n_heads=4, hidden_size=1), 40, 1, "bf16", 1).print()
+    text = capsys.readouterr().out
+    for piece in ("all", "window 10", "chunk 16", "index keys", "encoder", "state", "reads layer 0", "nothing", "latent 16 + RoPE 8 = 24",
+                  "4 × (8 + 4) = 48"):  # fmt: skip
+        assert piece in text, piece
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_three_labelled_numbers(engine, capsys):
+    spec = load_spec("gemma-3-27b")
+    ideal = kv_bytes(spec, 8192, 2)
+    admitted, allocated = (ask(spec, 8192, engine, batch=2).nbytes for ask in (admission, allocation))
+    line = f"estimate gemma-3-27b -n 8192 -b 2 --engine {engine}"
+    text = printed(line, capsys)
+    for name, n in (("ideal", ideal), ("admitted", admitted), ("allocated", allocated)):
+        assert f"{name} = {n:,} B" in text
+    assert ENGINES[engine].version in text
+    assert ENGINES[engine].rules[0].where not in text
+    assert ENGINES[engine].rules[0].where.split(":")[0] in printed(f"{line} -v", capsys)
+    answer = json.loads(printed(f"{line} --json", capsys))
+    assert (answer["kv_bytes"], answer["admission"]["bytes"], answer["allocation"]["bytes"]) == (ideal, admitted, allocated)
+
+
+def test_names_with_brackets_stand_as_they_are(tmp_path, capsys):
+    folder = tmp_path / ":smile:[red]toy"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps({
+        "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+        "intermediate_size": 128, "vocab_size": 100}))  # fmt: skip
+    for command in ("estimate", "budget", "fit", "compare"):
+        assert ":smile:[red]toy" in printed(f"{command} {folder}", capsys)
+
+
+def test_the_log_of_a_known_card_follows_and_that_of_another_model_does_not(capsys, monkeypatch):
+    assert main(["explain-log", "LOG"]) == 0
+    assert "1,948–1,953" in capsys.readouterr().out
+    assert main(["explain-log", "LOG", "--model", "llama-2-7b"]) == 1
+    assert "does not follow" in capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", StringIO(LOG))
+    assert main(["explain-log", "-"]) == 0
+    for wrong in (["no-such-file"], ["."], ["LOG", "--model", "no-such-model"], ["LOG", "--kv-dtype", "fp7"]):
+        assert main(["explain-log", *wrong]) == 2
+
+
+def test_every_kv_format_can_be_asked_for(capsys):
+    for name in KV_FORMATS:
+        model = "deepseek-v3" if name == "fp8_ds_mla" else "llama-3-8b"
+        assert json.loads(printed(f"estimate {model} --kv-dtype {name} --json", capsys))["kv_dtype"] == name

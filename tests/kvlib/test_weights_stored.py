@@ -1,0 +1,177 @@
+"""Bytes of checkpoints as stored, against published files and against what the quantisers themselves write."""
+
+import math
+
+import pytest
+import torch
+from oracle import transformers_params
+from sweep_probe import build, make_config
+from transformers import FineGrainedFP8Config
+from transformers.integrations.finegrained_fp8 import replace_with_fp8_linear
+
+from kvlib import SpecError, load_spec
+from kvlib.stored.packings import METHODS
+
+AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128, "version": "gemm", "zero_point": True}
+GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": False}
+FP8 = {"quant_method": "fp8", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}
+
+
+def group(weights: dict, activations: dict | None = None, form: str = "pack-quantized", ignore: tuple = ()) -> dict:
+    groups = {"group_0": {"targets": ["Linear"], "weights": weights, "input_activations": activations}}
+    return {"quant_method": "compressed-tensors", "format": form, "config_groups": groups, "ignore": list(ignore)}
+
+
+FP8_ROWS = group({"num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True},
+                 {"num_bits": 8, "type": "float", "strategy": "token", "dynamic": True}, "float-quantized", ["lm_head"])  # fmt: skip
+
+PUBLISHED = {
+    "gpt-oss-20b": ("gpt-oss-20b", {}, 13_761_264_768),  # total_size of openai/gpt-oss-20b's index
+    "gpt-oss-120b": ("gpt-oss-120b", {}, 65_248_815_744),  # total_size of openai/gpt-oss-120b's index
+    "Llama-3.1-70B AWQ": ("llama-3.1-70b", {"quantization_config": AWQ}, 39_767_785_472),  # its index: total_size
+    "Qwen3-32B-AWQ": ("qwen3-32b", {"quantization_config": AWQ}, 19_325_298_688),  # sum over the tensors of its four files
+    # safetensors parameters of a Llama-3 70B in FP8-dynamic, as the Hub counts them by dtype
+    "Llama-3-70B FP8 rows": ("llama-3.3-70b", {"quantization_config": FP8_ROWS}, 2 * 2_109_382_656 + 68_451_041_280),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("preset", "changes", "nbytes"), PUBLISHED.values(), ids=PUBLISHED)
+def test_stored_bytes_equal_the_published_checkpoint(preset, changes, nbytes):
+    assert load_spec(preset, **changes).weight_bytes("stored") == nbytes
+
+
+def test_stored_bytes_of_deepseek_v3_equal_its_checkpoint_without_the_layer_for_multi_token_prediction():
+    """The Hub counts 3,918,786,560 values of bf16, 680,571,043,840 of fp8 and 41,555,600 of fp32 in its files.
+
+    They also hold what the causal LM does not have: a 62nd layer like the last one, with an embedding, a head, a projection
+    of two hidden states and four norms of its own; and each router's correction in fp32, no parameter in transformers.
+    """
+    h, vocab, experts, q_rank, kv_rank = 7168, 129280, 256, 1536, 512
+    maps = [(q_rank, h), (128 * 192, q_rank), (kv_rank + 64, h), (128 * 256, kv_rank), (h, 128 * 128)]
+    maps += [(2048, h), (2048, h), (h, 2048)] * (experts + 1)
+    layer = sum(out * into + 4 * math.ceil(out / 128) * math.ceil(into / 128) for out, into in maps)
+    layer += 2 * (experts * h + 2 * h + q_rank + kv_rank)  # router and norms in bf16
+    layer += 2 * (2 * vocab * h + 2 * h * h + 3 * h)
+    corrections = 4 * experts * (58 + 1)
+    files = 2 * 3_918_786_560 + 680_571_043_840 + 4 * 41_555_600
+    assert load_spec("deepseek-v3").weight_bytes("stored") + layer + corrections == files
+
+
+WRITTEN = {
+    # (config, out, in, the tensors that the package itself made for a linear map of that size: bytes per value, shape)
+    "gptq": (GPTQ, 11008, 4096, [(4, 512, 11008), (4, 32, 1376), (2, 32, 11008), (4, 4096)]),
+    "gptq 8 bits, one group": (GPTQ | {"bits": 8, "group_size": -1}, 256, 512, [(4, 128, 256), (4, 1, 64), (2, 1, 256), (4, 512)]),
+    "gptq 3 bits": (GPTQ | {"bits": 3, "group_size": 64}, 512, 1024, [(4, 96, 512), (4, 16, 48), (2, 16, 512), (4, 1024)]),
+    "nf4": ({"quant_method": "bitsandbytes", "load_in_4bit": True}, 768, 512, [(1, 196608), (4, 6144), (4, 16)]),
+    "nf4, double": ({"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True}, 768, 512,
+                    [(1, 196608), (1, 6144), (4, 16), (4, 24), (4, 256)]),
+    "int8": ({"quant_method": "bitsandbytes", "load_in_8bit": True}, 768, 512, [(1, 768, 512), (4, 768), (1,)]),
+    "packed": (group({"num_bits": 4, "type": "int", "strategy": "group", "group_size": 32}), 256, 512,
+               [(4, 256, 64), (2, 256, 16), (8, 2)]),
+    "packed, zero points": (group({"num_bits": 4, "strategy": "group", "group_size": 128, "symmetric": False}), 256, 512,
+                            [(4, 256, 64), (2, 256, 4), (4, 32, 4), (8, 2)]),
+    "packed, 8 bits": (group({"num_bits": 8, "strategy": "channel"}), 256, 512, [(4, 256, 128), (2, 256, 1), (8, 2)]),
+    "fp8, static": (group({"num_bits": 8, "type": "float", "strategy": "tensor"}, {"dynamic": False}, "float-quantized"), 256, 512,
+                    [(1, 256, 512), (2, 1), (2, 1)]),
+    "int8 rows": (group({"num_bits": 8, "strategy": "channel"}, {"dynamic": True}, "int-quantized"), 256, 512,
+                  [(1, 256, 512), (2, 256, 1)]),
+    "fp8 blocks": (group({"num_bits": 8, "strategy": "block", "block_structure": [128, 128]}, {"dynamic": True}, "float-quantized"),
+                   256, 512, [(1, 256, 512), (2, 2, 4)]),
+    "nvfp4": (group({"num_bits": 4, "strategy": "tensor_group", "group_size": 16}, {"dynamic": "local"}, "nvfp4-pack-quantized"),
+              256, 512, [(1, 256, 256), (1, 256, 32), (4, 1), (4, 1)]),
+    "nvfp4, weights only": (group({"num_bits": 4, "strategy": "tensor_group", "group_size": 16}, None, "nvfp4-pack-quantized"),
+                            256, 512, [(1, 256, 256), (1, 256, 32), (4, 1)]),
+    "mxfp4": (group({"num_bits": 4, "strategy": "group", "group_size": 32}, None, "mxfp4-pack-quantized"), 256, 512,
+              [(1, 256, 256), (1, 256, 16)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("config", "out", "into", "tensors"), WRITTEN.values(), ids=WRITTEN)
+def test_a_linear_map_takes_the_bytes_of_the_tensors_that_its_quantiser_wrote(config, out, into, tensors):
+    """Shapes as auto_gptq 0.7.1, bitsandbytes 0.50.2 and compressed-tensors 0.20.1 made them on a CPU."""
+    assert METHODS[config["quant_method"]](config).matrix(out, into) == sum(math.prod(t) for t in tensors)
+
+
+SKIPPED = [["model.layers.1.mlp.gate_proj", "lm_head"], ["model.layers.0.self_attn", "model.layers.2.self_attn.q_proj"], ["self_attn"],
+           ["model.layers.*.self_attn.k_proj", "model.norm", "model.embed_tokens"], ["q_proj", "down_proj"], []]  # fmt: skip
+
+
+@pytest.mark.parametrize("blocks", [[128, 128], [16, 48], None])
+@pytest.mark.parametrize("scheme", ["dynamic", "static"])
+@pytest.mark.parametrize("skipped", SKIPPED, ids=map(str, SKIPPED))
+def test_fp8_equals_the_modules_that_transformers_puts_in(skipped, blocks, scheme):
+    config = make_config("qwen2", num_hidden_layers=3, hidden_size=96, intermediate_size=80, num_attention_heads=6,
+                         num_key_value_heads=2, vocab_size=101)  # fmt: skip
+    quantization = {"quant_method": "fp8", "weight_block_size": blocks, "activation_scheme": scheme,
+                    "modules_to_not_convert": [*skipped, "lm_head"]}  # fmt: skip
+    model = build(config)
+    replace_with_fp8_linear(model, quantization["modules_to_not_convert"],
+                            FineGrainedFP8Config(weight_block_size=blocks, activation_scheme=scheme))  # fmt: skip
+    biases = {n for n, _ in model.named_parameters() if n.endswith(".bias")}  # made anew in fp32, stored in the model's dtype
+    held = sum(p.numel() * (2 if n in biases else p.element_size()) for n, p in model.named_parameters())
+    spec = load_spec(config.to_dict() | {"quantization_config": quantization, "dtype": "bfloat16"})
+    assert spec.weight_bytes("stored") == held
+    assert any(p.dtype == torch.float8_e4m3fn for p in model.parameters())
+
+
+def test_without_a_quantization_config_stored_is_the_config_s_dtype():
+    assert load_spec("llama-3-8b", torch_dtype="float32").weight_bytes("stored") == 4 * load_spec("llama-3-8b").n_params
+    assert load_spec("qwen3-8b", torch_dtype="bfloat16").weight_bytes("stored") == 2 * transformers_params(
+        {"model_type": "qwen3", **{k: getattr(make_config("qwen3"), k) for k in ("vocab_size",)}}
+        | {"hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+           "intermediate_size": 12288, "tie_word_embeddings": False})  # fmt: skip
+
+
+def test_without_either_nothing_is_guessed():
+    config = make_config("llama").to_dict()
+    for name in ("dtype", "torch_dtype"):
+        config.pop(name, None)
+    with pytest.raises(SpecError, match="torch_dtype.* is absent.*name a dtype"):
+        load_spec(config).weight_bytes("stored")
+
+
+@pytest.mark.parametrize(
+    ("quantization", "message"),
+    [
+        ({"quant_method": "brand-new"}, "quant_method is 'brand-new'.*weight_bytes"),
+        ({"bits": 4}, "quant_method is None"),
+        (AWQ | {"version": "gemv"}, "version is 'gemv'"),
+        (GPTQ | {"bits": "four"}, "bits is 'four'"),
+        (GPTQ | {"group_size": 0}, "group_size is 0"),
+        (FP8 | {"weight_block_size": 128}, "weight_block_size is 128"),
+        (FP8 | {"weight_block_size": [128]}, "weight_block_size"),
+        (FP8 | {"activation_scheme": "odd"}, "activation_scheme is 'odd'"),
+        (FP8 | {"modules_to_not_convert": 3}, "modules_to_not_convert is 3"),
+        (FP8 | {"modules_to_not_convert": [7]}, "modules_to_not_convert"),
+        (FP8 | {"modules_to_not_convert": ["model.layers.0.flux_capacitor"]}, "flux_capacitor"),
+        (FP8 | {"modules_to_not_convert": ["re:("]}, "not a regular expression"),
+        ({"quant_method": "compressed-tensors"}, "config_groups has 0 groups"),
+        ({"quant_method": "compressed-tensors", "config_groups": [1]}, "config_groups is"),
+        (group({"num_bits": 8, "strategy": "group", "group_size": None}), "group_size is None"),
+        (group({"num_bits": 4, "type": "int"}, form="float-quantized"), "num_bits = 4"),
+        (group({"num_bits": 4, "strategy": "odd"}), "strategy is 'odd'"),
+        (group({"num_bits": 8}, form="marlin-24"), "format is 'marlin-24'"),
+    ],
+    ids=str,
+)
+def test_what_is_not_known_is_refused_by_name(quantization, message):
+    spec = load_spec("llama-3-8b", quantization_config=quantization)
+    with pytest.raises(SpecError, match=message):
+        spec.weight_bytes("stored")
+
+
+def test_a_list_of_names_that_means_only_some_layers_leaves_those_plain():
+    """Two of 32 layers keep one map of 14,336 × 4,096 in bf16 instead of fp8 with a scale per block."""
+    names = [f"model.layers.{i}.mlp.up_proj" for i in (0, 31)]
+    plain = load_spec("llama-3-8b", quantization_config=FP8 | {"modules_to_not_convert": names})
+    packed = load_spec("llama-3-8b", quantization_config=FP8)
+    n = 14336 * 4096
+    assert plain.weight_bytes("stored") - packed.weight_bytes("stored") == 2 * (2 * n - n - 4 * n // 128**2)
+
+
+def test_routers_embeddings_and_norms_are_never_packed():
+    spec = load_spec("qwen3-30b-a3b", quantization_config=GPTQ)
+    plain = sum(2 * w.n_params for w in spec.weights if w.part in ("embedding", "norm", "head") or "router" in w.name or "norm" in w.name)
+    packed = sum(w.count * METHODS["gptq"](GPTQ).matrix(*w.shape) for w in spec.weights
+                 if w.part in ("attention", "experts") and "norm" not in w.name)  # fmt: skip
+    assert spec.weight_bytes("stored") == plain + packed
