@@ -49,6 +49,7 @@ class Fields:
         self.config = {k: v for k, v in config.items() if k not in ignored}
         self.where = where
         self.asked: set[str] = set(ignored)  # every name under which something was looked for
+        self._found: dict[str, str] = {}  # what `key` answered
 
     def replaced(self, changes: Mapping) -> "Fields":
         """The same config with single fields replaced, under their transformers names; what it asks is asked here too."""
@@ -62,13 +63,16 @@ class Fields:
 
         Raises SpecError when two aliases stand there with different values.
         """
+        if name in self._found:
+            return self._found[name]
         stronger, names = STRONGER.get(name, ()), (name, *ALIASES.get(name, ()))
         self.asked.update(stronger, names, (n.partition(".")[0] for n in names))
         present = [k for k in stronger if self._at(k) is not None] or [k for k in names if self._at(k) is not None]
         if len({repr(self._at(k)) for k in present}) > 1:
             values = ", ".join(f"{k} = {self._at(k)!r}" for k in present)
             raise SpecError(f"{self.where}: {values} contradict each other; keep one")
-        return present[0] if present else name
+        self._found[name] = present[0] if present else name
+        return self._found[name]
 
     def get(self, name: str) -> object:
         """The value, or None when the field is absent or null."""

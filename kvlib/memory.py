@@ -49,8 +49,7 @@ def kv_terms(spec: ModelSpec, n_tokens: int, batch: int = 1, kv_dtype: object = 
     With tp > 1 the terms are those of one tensor-parallel rank: its KV heads and heads of state, never fewer than one, and
     the whole latent.
     """
-    if not isinstance(spec, ModelSpec):
-        raise SpecError(f"spec is {spec!r}; expected a ModelSpec: load_spec({spec!r})")
+    _check(spec)
     whole("n_tokens", n_tokens, minimum=0)
     whole("batch", batch)
     terms = []
@@ -78,6 +77,7 @@ def kv_growth(spec: ModelSpec, kv_dtype: object = "bf16", tp: int = 1) -> KVGrow
 
     With tp > 1, of one rank. Raises SpecError as `kv_bytes` does.
     """
+    _check(spec)
     layers = [(layer, token_bytes(layer, kv_dtype, tp)) for layer in spec.layers]
     return KVGrowth(
         per_token_early=sum(one * layer.retained(1) for layer, one in layers),
@@ -85,6 +85,11 @@ def kv_growth(spec: ModelSpec, kv_dtype: object = "bf16", tp: int = 1) -> KVGrow
         capped=sum(one * layer.cap for layer, one in layers if layer.cap is not None),
         constant=sum(_constant(layer, one, tp) for layer, one in layers),
     )
+
+
+def _check(spec: object) -> None:
+    if not isinstance(spec, ModelSpec):
+        raise SpecError(f"spec is {spec!r}; expected a ModelSpec: load_spec({spec!r})")
 
 
 def _constant(layer: Layer, one_token: int, tp: int) -> int:

@@ -77,17 +77,26 @@ def _is_hub_id(text: str) -> bool:
 
 
 def _from_hub(repo: str) -> tuple[str, str, Mapping]:
-    """The config.json of a Hub repository, by the hub client, which brings its own cache, token and offline mode."""
+    """The config.json of a Hub repository by the hub client, with its cache, token, proxies and offline mode; one attempt."""
     way_out = "download its config.json and give the path of that file"
     try:
-        from huggingface_hub import hf_hub_download
+        from huggingface_hub import get_session, hf_hub_url, try_to_load_from_cache
+        from huggingface_hub.utils import build_hf_headers
     except ImportError as error:
         raise SpecError(f"model is {repo!r}: neither a file nor a preset; to read it from the Hub, pip install huggingface_hub, "
                         f"or {way_out}") from error  # fmt: skip
     try:
-        path = hf_hub_download(repo, "config.json", etag_timeout=5)
+        cached = try_to_load_from_cache(repo, "config.json")
+        if isinstance(cached, str):
+            config = _json(Path(cached))
+        else:
+            answer = get_session().get(hf_hub_url(repo, "config.json"), headers=build_hf_headers(), timeout=10)
+            answer.raise_for_status()
+            config = answer.json()
     except Exception as error:  # its own errors and those of the network, all of one meaning here
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise SpecError(f"model is {repo!r}: neither a file nor a preset, and the Hub did not give its config.json "
                         f"({reason}); {way_out}") from error  # fmt: skip
-    return repo.partition("/")[2], f"config.json of {repo}", _json(Path(path))
+    if not isinstance(config, Mapping):
+        raise SpecError(f"config.json of {repo} holds a {type(config).__name__}; expected one object with named fields")
+    return repo.partition("/")[2], f"config.json of {repo}", config

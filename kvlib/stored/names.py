@@ -89,7 +89,13 @@ def _paths(weight: Weight, layer: int) -> list[str]:
 def _expression(entry: str) -> re.Pattern:
     """A glob, or a regular expression that stops where the name of a module does."""
     if entry.startswith("re:"):
-        return re.compile(entry[3:])
-    if "*" in entry and ".*" not in entry.replace("layers.*", ""):
-        return re.compile(entry.replace(".", r"\.").replace("*", ".*"))
-    return re.compile(rf"(?:{entry})(?:(?<=\.)|(?=\.|$))")
+        text = entry[3:]
+    elif "*" in entry and ".*" not in entry.replace("layers.*", ""):
+        text = entry.replace(".", r"\.").replace("*", ".*")
+    else:
+        text = rf"(?:{entry})(?:(?<=\.)|(?=\.|$))"
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise SpecError(f"the list of modules that are not quantised holds {entry!r}, which is not a regular expression: "
+                        f"{error}") from error  # fmt: skip

@@ -31,7 +31,27 @@ def _ceil(n: int, block: int) -> int:
 
 def _names(config: Mapping, *keys: str) -> tuple[str, ...]:
     """The lists of modules that stay as they are, under whatever names the method keeps them."""
+    for key in keys:
+        if not (config.get(key) is None or (isinstance(config[key], list | tuple) and all(isinstance(x, str) for x in config[key]))):
+            raise SpecError(f"quantization_config.{key} is {config[key]!r}; expected a list of names of modules")
     return tuple(name for key in keys for name in config.get(key) or ())
+
+
+def _pair(name: str, value: object) -> tuple[int, int]:
+    """The rows and columns of one block."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise SpecError(f"quantization_config.{name} is {value!r}; expected two whole numbers, such as [128, 128]")
+    return whole(f"quantization_config.{name}", value[0]), whole(f"quantization_config.{name}", value[1])
+
+
+def _group_size(config: Mapping) -> int:
+    size = _whole(config, "group_size", config.get("q_group_size", 128), minimum=-1)
+    return size if size else _whole(config, "group_size")
+
+
+def _groups(into: int, size: int) -> int:
+    """Groups along the input; -1 is one for all of it."""
+    return 1 if size == -1 else _ceil(into, size)
 
 
 def _choice(config: Mapping, key: str, default: object, *known: object) -> object:
@@ -49,10 +69,9 @@ def _fp8(config: Mapping) -> Packing:
     """One byte per value, and a scale per block of `weight_block_size`, or per tensor where there are no blocks."""
     static = FP32 * (_choice(config, "activation_scheme", "dynamic", "dynamic", "static") == "static")
     skipped = _names(config, "modules_to_not_convert", "ignored_layers")
-    blocks = config.get("weight_block_size")
-    if blocks is None:
+    if config.get("weight_block_size") is None:
         return Packing(lambda out, into: out * into + FP32 + static, skipped)
-    rows, columns = (whole("quantization_config.weight_block_size", n) for n in blocks)
+    rows, columns = _pair("weight_block_size", config["weight_block_size"])
     scale = 1 if config.get("scale_fmt") == "ue8m0" else FP32
     return Packing(lambda out, into: out * into + scale * _ceil(out, rows) * _ceil(into, columns) + static, skipped)
 
@@ -69,10 +88,10 @@ def _mxfp4(config: Mapping) -> Packing:
 
 def _gptq(config: Mapping) -> Packing:
     """Values and zero points packed into int32, fp16 scales per group, and the group of every input (g_idx)."""
-    bits, group = _whole(config, "bits"), _whole(config, "group_size", 128, minimum=-1)
+    bits, group = _whole(config, "bits"), _group_size(config)
 
     def matrix(out: int, into: int) -> int:
-        groups = 1 if group == -1 else _ceil(into, group)
+        groups = _groups(into, group)
         return INT32 * (_ceil(into * bits, 32) * out + groups * _ceil(out * bits, 32) + into) + FP16 * groups * out
 
     return Packing(matrix, _names(config, "modules_to_not_convert"), head_too=bool(config.get("lm_head")))
@@ -81,10 +100,10 @@ def _gptq(config: Mapping) -> Packing:
 def _awq(config: Mapping) -> Packing:
     """Values and zero points packed into int32 and fp16 scales per group."""
     _choice(config, "version", "gemm", "gemm", "GEMM")
-    bits, group = _whole(config, "bits", config.get("w_bit", 4)), _whole(config, "group_size", config.get("q_group_size", 128), -1)
+    bits, group = _whole(config, "bits", config.get("w_bit", 4)), _group_size(config)
 
     def matrix(out: int, into: int) -> int:
-        groups = 1 if group == -1 else _ceil(into, group)
+        groups = _groups(into, group)
         return INT32 * (into + groups) * _ceil(out * bits, 32) + FP16 * groups * out
 
     return Packing(matrix, _names(config, "modules_to_not_convert"))
@@ -112,7 +131,10 @@ def _compressed_tensors(config: Mapping) -> Packing:
     pack-quantized also keeps the shape, and zero points where it is not symmetric; nvfp4 an fp8 scale per group and one
     fp32 scale per tensor, of the activations too where they are quantised; mxfp4 a scale byte per group.
     """
-    groups = list((config.get("config_groups") or {}).values())
+    groups = config.get("config_groups") or {}
+    if not isinstance(groups, Mapping) or not all(isinstance(g, Mapping) for g in groups.values()):
+        raise SpecError(f"quantization_config.config_groups is {groups!r}; expected an object of groups")
+    groups = list(groups.values())
     if len({repr((g.get("weights"), g.get("input_activations"))) for g in groups}) != 1:
         raise SpecError(f"quantization_config.config_groups has {len(groups)} groups; kvlib reads one, or several that are alike")
     weights, activations = groups[0].get("weights") or {}, groups[0].get("input_activations") or {}
@@ -135,7 +157,7 @@ def _compressed_tensors(config: Mapping) -> Packing:
             return INT32 * out * _ceil(into * bits, 32) + FP16 * scales + zeros + 2 * INT64
         return out * into + FP16 * (scales + (activations.get("dynamic") is False))
 
-    return Packing(matrix, _names(config, "ignore"))
+    return Packing(matrix, _names(config, "ignore"), head_too=True)
 
 
 def _scales(weights: Mapping, strategy: object) -> Bytes:
@@ -143,7 +165,7 @@ def _scales(weights: Mapping, strategy: object) -> Bytes:
     if strategy in ("tensor", "channel"):
         return lambda out, into: out if strategy == "channel" else 1
     if strategy == "block":
-        rows, columns = (whole("quantization_config: block_structure", n) for n in weights.get("block_structure") or (None, None))
+        rows, columns = _pair("block_structure", weights.get("block_structure"))
     else:
         rows, columns = 1, _whole(weights, "group_size")
     return lambda out, into: _ceil(out, rows) * _ceil(into, columns)

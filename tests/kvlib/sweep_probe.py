@@ -93,10 +93,11 @@ def run(model: PreTrainedModel, n_tokens: int, batch: int = 1, encoder_tokens: i
     device = next(model.parameters()).device
     inputs = {"input_ids": torch.zeros(batch, n_tokens, dtype=torch.long, device=device), "use_cache": True}
     if encoder_tokens:
-        shape = batch, encoder_tokens, model.config.hidden_size
+        shape = batch, encoder_tokens, model.config.get_text_config().hidden_size
         encoded = torch.zeros(shape, dtype=model.dtype, device=device)
-        whisper = "encoder_outputs" in signature(model.forward).parameters
-        inputs |= {"encoder_outputs": (encoded,)} if whisper else {"encoder_hidden_states": encoded}
+        takes = signature(model.forward).parameters
+        name = next(x for x in ("encoder_outputs", "cross_attention_states", "encoder_hidden_states") if x in takes)
+        inputs[name] = (encoded,) if name == "encoder_outputs" else encoded
     with torch.no_grad(), MetaAnswersYes(), meta_config.patch(meta_nonzero_assume_all_nonzero=True), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = _found(model, model(**inputs, return_dict=True))

@@ -195,3 +195,64 @@ def test_a_damaged_config_is_refused_or_read_never_crashes(preset, data):
         return
     assert isinstance(spec, ModelSpec)
     assert kv_bytes(spec, 1000) >= 0
+
+
+# --- Hub ids ----------------------------------------------------------------------------------------------------------
+
+
+class _Hub:
+    """A Hub that answers with one config, or not at all."""
+
+    def __init__(self, config: object) -> None:
+        self.config, self.urls = config, []
+
+    def get(self, url: str, **_options: object) -> "_Hub":
+        self.urls.append(url)
+        return self
+
+    def raise_for_status(self) -> None:
+        if isinstance(self.config, Exception):
+            raise self.config
+
+    def json(self) -> object:
+        return self.config
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    client = pytest.importorskip("huggingface_hub")
+
+    def answering(config: object) -> _Hub:
+        fake = _Hub(config)
+        monkeypatch.setattr(client, "get_session", lambda: fake)
+        monkeypatch.setattr(client, "try_to_load_from_cache", lambda *_: None)
+        return fake
+
+    return answering
+
+
+def test_a_hub_id_that_is_a_preset_is_read_from_what_is_shipped(hub):
+    fake = hub({})
+    assert load_spec("meta-llama/Llama-2-70b-hf").layers == load_spec("llama-2-70b").layers
+    assert not fake.urls
+
+
+def test_another_hub_id_is_fetched_once(hub):
+    fake = hub(BASE)
+    spec = load_spec("someone/some-model")
+    assert spec.layers == load_spec(BASE).layers
+    assert (spec.name, spec.source) == ("some-model", "config.json of someone/some-model")
+    assert len(fake.urls) == 1 and fake.urls[0].endswith("someone/some-model/resolve/main/config.json")
+
+
+@pytest.mark.parametrize(("config", "says"), [(ConnectionError("no route"), "no route"), ([1], "holds a list")])
+def test_a_hub_that_does_not_help_says_why_and_what_to_do(hub, config, says):
+    hub(config)
+    with pytest.raises(SpecError, match=says):
+        load_spec("someone/some-model")
+
+
+def test_without_the_hub_client_the_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
+    with pytest.raises(SpecError, match="pip install huggingface_hub"):
+        load_spec("someone/some-model")

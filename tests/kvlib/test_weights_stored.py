@@ -92,7 +92,7 @@ def test_a_linear_map_takes_the_bytes_of_the_tensors_that_its_quantiser_wrote(co
     assert METHODS[config["quant_method"]](config).matrix(out, into) == sum(math.prod(t) for t in tensors)
 
 
-SKIPPED = [["model.layers.1.mlp.gate_proj", "lm_head"], ["model.layers.0.self_attn", "model.layers.2.self_attn.q_proj"], ["self_attn"],
+SKIPPED = [["model.layers.1.mlp.gate_proj", "lm_head"], ["model.layers.0.self_attn", "model.layers.2.self_attn.q_proj"],
            ["model.layers.*.self_attn.k_proj", "model.norm", "model.embed_tokens"], ["q_proj", "down_proj"], []]  # fmt: skip
 
 
@@ -144,6 +144,7 @@ def test_without_either_nothing_is_guessed():
         (FP8 | {"modules_to_not_convert": 3}, "modules_to_not_convert is 3"),
         (FP8 | {"modules_to_not_convert": [7]}, "modules_to_not_convert"),
         (FP8 | {"modules_to_not_convert": ["model.layers.0.flux_capacitor"]}, "flux_capacitor"),
+        (FP8 | {"modules_to_not_convert": ["self_attn"]}, "'self_attn'"),  # the end of no map's name
         (FP8 | {"modules_to_not_convert": ["re:("]}, "not a regular expression"),
         ({"quant_method": "compressed-tensors"}, "config_groups has 0 groups"),
         ({"quant_method": "compressed-tensors", "config_groups": [1]}, "config_groups is"),

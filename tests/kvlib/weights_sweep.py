@@ -74,7 +74,7 @@ def verdicts(model_type: str, changes: Iterator[dict]) -> Iterator[tuple[dict, s
     for arguments in changes:
         try:
             verdict = judge(make_config(model_type, **arguments))
-        except Exception as error:  # noqa: BLE001  whatever transformers raises for a config that it refuses
+        except Exception as error:  # whatever transformers raises for a config that it refuses
             if type(error).__module__.startswith("kvlib"):
                 raise
             continue
