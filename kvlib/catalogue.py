@@ -44,11 +44,11 @@ class Entry:
 
     @property
     def attention(self) -> str:
-        """What the layers keep, in the reader's language: "10 × 16 × (128 + 128), 52 × 16 × (128 + 128) window 1,024"."""
+        """What the layers keep, in the reader's language: "10 × 16 × (128 + 128); 52 × 16 × (128 + 128) window 1,024"."""
         kinds = [f"{n} × {kept}" for kept, n in Counter(map(_kept, self.spec.layers)).items()]
         if self.config.get("is_encoder_decoder") and not any(layer.cross_tokens for layer in self.spec.layers):
             kinds.append(T("另加編碼器的輸出", "and the encoder's output"))
-        return T("，", ", ").join(kinds)
+        return T("；", "; ").join(kinds)
 
 
 def catalogue(search: str = "") -> list[Entry]:

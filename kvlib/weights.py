@@ -23,9 +23,9 @@ def count_weights(fields: Fields, kinds: tuple[str, ...],
     layout = LAYOUTS.get(fields.text("model_type"))
     if layout is None:
         return None, f"how model_type {fields.text('model_type')!r} lays out its weights is not known"
-    if fields.flag("add_cross_attention", default=False):
+    if fields.flag("add_cross_attention", default=False) and not layout.blocks:
         return None, "add_cross_attention is true, and the weights of that cross-attention are not known"
-    if "none" in kinds and not layout.one_block:
+    if "none" in kinds and not (layout.one_block or layout.blocks):
         return None, "a layer without attention may lack a feed-forward block too, and the config does not say which"
     try:
         weights = _embeddings(fields, layout) + _all_layers(fields, layout, kinds, layers)
@@ -57,6 +57,8 @@ def _head(fields: Fields, layout: Layout) -> list[Weight]:
 
 
 def _all_layers(fields: Fields, layout: Layout, kinds: tuple[str, ...], layers: tuple[Layer, ...]) -> list[Weight]:
+    if layout.blocks:
+        return layout.blocks(fields, layers)
     weights: list[Weight] = []
     for kind, layer in zip(kinds, layers, strict=True):
         if kind in ("recurrent", "hybrid", "hybrid_sliding"):

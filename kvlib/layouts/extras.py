@@ -5,6 +5,7 @@ An extra takes the fields of the config and all layers, and returns its tensors 
 
 from collections.abc import Callable
 
+from kvlib.errors import SpecError
 from kvlib.fields import Fields
 from kvlib.layouts.blocks import experts, feed_forward, linear, norm
 from kvlib.layouts.facts import Experts, Layout, first
@@ -99,6 +100,34 @@ def double_width(fields: Fields, layers: tuple[Layer, ...]) -> list[Weight]:
 def one_output_bias(fields: Fields, _layers: tuple[Layer, ...]) -> list[Weight]:
     """Only the last layer's output projection has a bias (GPT-NeoX Japanese)."""
     return [Weight("o_proj.bias", "attention", (fields.integer("hidden_size"),))]
+
+
+def searched_blocks(fields: Fields, layers: tuple[Layer, ...]) -> list[Weight]:
+    """Layers that a search has thinned out: each says whether it has attention and how wide its feed-forward block is."""
+    hidden, n_heads = fields.integer("hidden_size"), fields.integer("num_attention_heads")
+    weights: list[Weight] = []
+    for i, (layer, block) in enumerate(zip(layers, fields.listed("block_configs", len(layers)) or [], strict=True)):
+        inside = Fields(block, f"{fields.where}: block_configs[{i}]")
+        if inside.flag("attention.replace_with_linear", default=False):
+            weights += linear("attention_as_linear", "attention", hidden, hidden) + norm("layer norms", hidden)
+        elif not inside.flag("attention.no_op", default=False):
+            keys, queries = layer.n_kv_heads * layer.k_dim, n_heads * layer.k_dim
+            for name, out, into in (("q", queries, hidden), ("k", keys, hidden), ("v", keys, hidden), ("o", hidden, queries)):
+                weights += linear(f"{name}_proj", "attention", out, into)
+            weights += norm("layer norms", hidden)
+        if inside.flag("ffn.replace_with_linear", default=False):
+            weights += linear("mlp_as_linear", "feed-forward", hidden, hidden) + norm("layer norms", hidden)
+        elif not inside.flag("ffn.no_op", default=False):
+            weights += feed_forward("mlp", _searched_width(inside, hidden), hidden) + norm("layer norms", hidden)
+    return weights
+
+
+def _searched_width(block: Fields, hidden: int) -> int:
+    """Two thirds of a multiple of the hidden size, rounded up to 256."""
+    factor = block.get("ffn.ffn_mult")
+    if isinstance(factor, bool) or not isinstance(factor, int | float) or factor <= 0:
+        raise SpecError(f"{block.where}: ffn.ffn_mult is {factor!r}; expected a number above 0")
+    return -(-int(2 * factor * hidden / 3) // 256) * 256
 
 
 def learned_activation(_fields: Fields, layers: tuple[Layer, ...]) -> list[Weight]:

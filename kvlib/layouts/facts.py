@@ -86,7 +86,7 @@ class Layout:
     gated: has the feed-forward block a gate (SwiGLU, GeGLU)? mlp_width: its inner width.
     mixer: the tensors of one layer that keeps a recurrent state. one_block: is a layer either a mixer or a feed-forward
     block, with one norm, instead of both? indexer: does sparse attention select tokens with an indexer of its own?
-    extra: tensors that no other fact describes.
+    extra: tensors that no other fact describes. blocks: a rule for the tensors of all layers, instead of all facts on them.
     """
 
     tied: Switch = UNTIED
@@ -113,4 +113,5 @@ class Layout:
     experts: Experts | None = None
     mixer: Callable[[Fields, Layer], list[Weight]] | None = None
     one_block: bool = False
+    blocks: Callable[[Fields, tuple[Layer, ...]], list[Weight]] | None = None
     extra: tuple[Callable[[Fields, tuple[Layer, ...]], list[Weight]], ...] = ()

@@ -31,7 +31,7 @@ class Catalogue:
         shown = table(T("模型", "model"), T("層 × KV 頭 × (K + V)", "layers × KV heads × (K + V)"),
                       T("每 token 位元組", "bytes per token"), right=(2,), fold=(1,))  # fmt: skip
         for e in self.entries:
-            shown.add_row(e.preset, e.attention.replace(T("，", ", "), "\n"), f"{e.growth.per_token_early:,}")
+            shown.add_row(e.preset, e.attention.replace(T("；", "; "), "\n"), f"{e.growth.per_token_early:,}")
         out.print(shown)
         for e in self.entries if self.verbose else ():
             out.print(f"\n{bold(e.preset)} {literal(e.hub_id)}")

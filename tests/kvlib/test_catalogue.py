@@ -44,15 +44,15 @@ def test_growth_is_that_of_one_sequence_in_bf16():
 
 @pytest.mark.parametrize(("preset", "attention"), [
     ("llama-3-8b", "32 × 8 × (128 + 128)"),
-    ("gemma-3-27b", "52 × 16 × (128 + 128) window 1,024, 10 × 16 × (128 + 128)"),
-    ("llama-4-scout", "36 × 8 × (128 + 128) chunk 8,192, 12 × 8 × (128 + 128)"),
-    ("mimo-v2-flash", "9 × 4 × (192 + 128), 39 × 8 × (192 + 128) window 129"),
+    ("gemma-3-27b", "52 × 16 × (128 + 128) window 1,024; 10 × 16 × (128 + 128)"),
+    ("llama-4-scout", "36 × 8 × (128 + 128) chunk 8,192; 12 × 8 × (128 + 128)"),
+    ("mimo-v2-flash", "9 × 4 × (192 + 128); 39 × 8 × (192 + 128) window 129"),
     ("deepseek-v3.2", "61 × latent 576 index 132 B"),
-    ("gemma-3n-e4b", "16 × 2 × (256 + 256) window 512, 4 × 2 × (256 + 256), 15 × shared"),
-    ("nemotron-h-56b", "54 × state 16,900,096 B, 54 × nothing, 10 × 8 × (128 + 128)"),
+    ("gemma-3n-e4b", "16 × 2 × (256 + 256) window 512; 4 × 2 × (256 + 256); 15 × shared"),
+    ("nemotron-h-56b", "54 × state 16,900,096 B; 54 × nothing; 10 × 8 × (128 + 128)"),
     ("falcon-h1-7b", "44 × 2 × (128 + 128) state 1,594,368 B"),
     ("whisper-large-v3", "32 × 20 × (64 + 64) encoder 1,500 tokens"),
-    ("t5-small", "6 × 8 × (64 + 64), and the encoder's output")])  # fmt: skip
+    ("t5-small", "6 × 8 × (64 + 64); and the encoder's output")])  # fmt: skip
 def test_attention_says_what_every_layer_keeps(preset, attention):
     assert entry(preset).attention == attention
 
@@ -60,8 +60,8 @@ def test_attention_says_what_every_layer_keeps(preset, attention):
 def test_attention_is_in_the_reader_s_language():
     set_language("zh-TW")
     try:
-        assert entry("gemma-3n-e4b").attention == "16 × 2 × (256 + 256) 視窗 512，4 × 2 × (256 + 256)，15 × 共用"
-        assert entry("t5-small").attention == "6 × 8 × (64 + 64)，另加編碼器的輸出"
+        assert entry("gemma-3n-e4b").attention == "16 × 2 × (256 + 256) 視窗 512；4 × 2 × (256 + 256)；15 × 共用"
+        assert entry("t5-small").attention == "6 × 8 × (64 + 64)；另加編碼器的輸出"
     finally:
         set_language("en")
 
@@ -69,7 +69,7 @@ def test_attention_is_in_the_reader_s_language():
 @pytest.mark.parametrize("preset", presets())
 def test_every_row_can_be_shown(preset):
     row = entry(preset)
-    counts = [int(part.split(" × ")[0]) for part in row.attention.split(", ") if part[0].isdigit() and " × " in part]
+    counts = [int(part.split(" × ")[0]) for part in row.attention.split("; ") if part[0].isdigit() and " × " in part]
     assert sum(counts) == row.spec.n_layers
     assert row.growth.per_token_early > 0
 

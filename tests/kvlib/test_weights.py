@@ -19,7 +19,7 @@ from kvlib import SpecError, load_spec
 from kvlib.layouts import LAYOUTS
 from kvlib.weights_by_transformers import weights_by_transformers, with_counted_weights
 
-ROWS = [model_type for model_type in MODEL_TYPES if model_type in LAYOUTS]
+ROWS = [model_type for model_type in (*MODEL_TYPES, "t5") if model_type in LAYOUTS]
 
 
 def test_every_row_counts_as_transformers_does_by_default_scaled_down_and_with_flags_flipped(capsys):
@@ -47,7 +47,7 @@ def test_a_wrong_count_is_called_wrong():
     assert judge(config)[0] == "wrong"
 
 
-VISION_TEXT = [model_type for model_type in LAYOUTS if model_type.endswith("_text") and model_type not in MODEL_TYPES]
+VISION_TEXT = [model_type for model_type in LAYOUTS if model_type.endswith("_text") and model_type not in ROWS]
 
 
 @pytest.mark.parametrize("model_type", VISION_TEXT)
@@ -82,6 +82,24 @@ def test_a_width_of_its_own_for_every_layer_is_read():
     assert widths == {10: 1, 20: 1, 30: 1, 40: 1, 50: 1}
     with pytest.raises(SpecError, match="intermediate_size has 4 entries"):
         load_spec(config | {"intermediate_size": [10, 20, 30, 40]})
+
+
+PUBLISHED = {
+    "nemotron-super-49b-v1": 49_867_145_216,  # safetensors parameters of nvidia/Llama-3_3-Nemotron-Super-49B-v1
+    "bart-large-cnn": 406_290_432,
+    "t5-small": 60_506_624,
+    "whisper-large-v3": 1_543_490_560,  # safetensors parameters of openai/whisper-large-v3
+}
+
+
+@pytest.mark.parametrize("preset", PUBLISHED)
+def test_presets_that_no_causal_lm_class_stands_for_count_as_published(preset):
+    assert load_spec(preset, encoder_tokens=None if "nemotron" in preset else 0).n_params == PUBLISHED[preset]
+
+
+@pytest.mark.parametrize(("preset", "billions"), [("hunyuan-large", 389), ("minimax-m1-80k", 456), ("kimi-k2", 1026)])
+def test_rows_of_classes_outside_transformers_count_the_billions_that_were_published(preset, billions):
+    assert round(load_spec(preset).n_params / 1e9) == billions
 
 
 ACTIVE = {
@@ -145,7 +163,6 @@ def test_counting_in_the_built_model_knows_which_experts_a_token_uses():
 def test_a_class_without_a_row_can_be_counted_all_the_same():
     """RWKV-4 with two layers of 5 h² and 2 · h · 4h values and 11 vectors each, two embeddings, and four norm vectors."""
     config, h, vocab = make_config("rwkv", num_hidden_layers=2).to_dict(), 4096, 50277
-    assert load_spec(config).weights is None
     counted = sum(w.n_params for w in weights_by_transformers(config))
     assert counted == 2 * (5 * h * h + 2 * h * 4 * h + 11 * h) + 2 * vocab * h + 4 * h
 

@@ -13,15 +13,17 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 
+import torch
 from sweep_cases import MODEL_TYPES, NEEDED, scaled_changes
 from sweep_probe import build, make_config
-from transformers import PreTrainedConfig
+from transformers import AutoModelForSeq2SeqLM, AutoModelForSpeechSeq2Seq, PreTrainedConfig, PreTrainedModel
+from transformers.models.auto.modeling_auto import MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES as SPEECH
 
 from kvlib import SpecError, load_spec
 
 LEFT = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")  # the patterns of other fields depend on it
 CANNOT_RUN = {"helium": ("hidden_size", "num_attention_heads", "head_dim")}
-NO_WEIGHTS = ("use_cache", "return_dict", "output_hidden_states", "output_attentions", "is_encoder_decoder", "is_decoder",
+NO_WEIGHTS = ("use_cache", "return_dict", "output_hidden_states", "output_attentions", "is_decoder",
               "norm_topk_prob", "output_router_logits", "use_mamba_kernels", "use_mambapy", "use_associative_scan")  # fmt: skip
 
 
@@ -29,7 +31,7 @@ def judge(config: PreTrainedConfig) -> tuple[str, str]:
     """("right" | "refused" | "wrong", why). Raises what transformers raises where it cannot build the model."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        params = sum(p.numel() for p in build(config).parameters())
+        params = sum(p.numel() for p in _model(config).parameters())
     try:
         spec = load_spec(config.to_dict(), encoder_tokens=0)
     except SpecError as error:
@@ -37,6 +39,15 @@ def judge(config: PreTrainedConfig) -> tuple[str, str]:
     if spec.weights is None:
         return "refused", spec.unknown_weights
     return ("right", "") if spec.n_params == params else ("wrong", f"{spec.n_params:,} instead of {params:,}")
+
+
+def _model(config: PreTrainedConfig) -> PreTrainedModel:
+    """The causal LM of `config`, or the whole model where it has an encoder."""
+    if not config.is_encoder_decoder:
+        return build(config)
+    auto = AutoModelForSpeechSeq2Seq if config.model_type in SPEECH else AutoModelForSeq2SeqLM
+    with torch.device("meta"):
+        return auto.from_config(config)
 
 
 def scaled(model_type: str) -> dict:
