@@ -18,8 +18,9 @@ from kvlib.attention import Mask, attention
 from kvlib.cache import Cache, ContiguousCache
 from kvlib.cache.contract import counts_of
 from kvlib.errors import SpecError
-from kvlib.families import FAMILIES
 from kvlib.fields import Fields
+from kvlib.layouts import LAYOUTS
+from kvlib.layouts.facts import on
 from kvlib.readers import read_config
 
 READABLE = ("llama", "mistral", "qwen2")
@@ -61,7 +62,7 @@ class LlamaConfig:
             raise SpecError("mlp_bias is true; kvlib.model has no biases in the feed-forward block")
         if config.get("hidden_act", "silu") != "silu":
             raise SpecError(f"hidden_act is {config['hidden_act']!r}; kvlib.model computes silu")
-        family, says = FAMILIES[model_type], fields.flag("attention_bias", default=False)
+        layout = LAYOUTS[model_type]
         scaling = config.get("rope_parameters") or config.get("rope_scaling") or {}
         return cls(
             n_layers=spec.n_layers, n_heads=spec.n_heads, n_kv_heads=spec.n_kv_heads, head_dim=spec.head_dim,
@@ -69,9 +70,7 @@ class LlamaConfig:
             vocab_size=fields.integer("vocab_size"), max_position_embeddings=spec.max_position_embeddings or 4096,
             rms_norm_eps=float(config.get("rms_norm_eps", 1e-6)),
             rope_theta=float(scaling.get("rope_theta") or config.get("rope_theta") or 10_000.0), rope_scaling=scaling or None,
-            qkv_bias=says if family.qkv_bias is None else family.qkv_bias,
-            o_bias=says if family.o_bias is None else family.o_bias,
-            tied=fields.flag("tie_word_embeddings", default=family.tied),
+            qkv_bias=on(fields, layout.qkv_bias), o_bias=on(fields, layout.o_bias), tied=on(fields, layout.tied),
         )  # fmt: skip
 
 

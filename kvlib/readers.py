@@ -124,10 +124,10 @@ def _notes(fields: Fields, family: Family, n_mtp: int) -> tuple[str, ...]:
         unknown = repr(fields.text("model_type"))
         notes.append(T(f"不認得 model_type {unknown}，照一般的欄位讀", f"model_type {unknown} is unknown and was read generically"))
         if fields.get("num_key_value_heads") is None and fields.get("block_configs") is None:
-            notes.append(T("沒有 KV 頭數，當作每個 query 頭各有一個", "KV heads are absent, read as one per query head"))
+            notes.append(T("沒寫 KV 頭數，當作每個查詢頭各有一個", "KV heads are absent, read as one per query head"))
     if n_mtp:
         field = fields.key("num_nextn_predict_layers")
         layers = f"{n_mtp} layer" + "s" * (n_mtp > 1)
-        notes.append(T(f"另有 {n_mtp} 層多 token 預測（{field}）沒有算進去；mtp=True 或 --mtp 會算",
+        notes.append(T(f"另有 {n_mtp} 層多 token 預測（{field}）沒算；要算：mtp=True 或 --mtp",
                        f"{layers} for multi-token prediction ({field}) not counted; mtp=True or --mtp counts them"))  # fmt: skip
     return tuple(notes)

@@ -7,7 +7,7 @@ from kvlib.errors import MissingField
 from kvlib.fields import Fields
 from kvlib.layouts import LAYOUTS, Layout
 from kvlib.layouts.blocks import attention, experts, feed_forward, latent_attention, linear, sparse_layers
-from kvlib.layouts.facts import layer_size, on
+from kvlib.layouts.facts import Uncounted, layer_size, on
 from kvlib.spec import Layer, Weight
 
 
@@ -31,13 +31,12 @@ def count_weights(fields: Fields, kinds: tuple[str, ...],
         weights = _embeddings(fields, layout) + _all_layers(fields, layout, kinds, layers)
         weights += [w for extra in layout.extra for w in extra(fields, layers)]
         return _merged(weights + _head(fields, layout)), ""
-    except MissingField as error:
+    except (MissingField, Uncounted) as error:
         return None, str(error)
 
 
 def _embeddings(fields: Fields, layout: Layout) -> list[Weight]:
-    hidden, vocab = fields.integer("hidden_size"), fields.integer("vocab_size")
-    width = (fields.optional(layout.embedding_width) if layout.embedding_width else None) or hidden
+    hidden, vocab, width = fields.integer("hidden_size"), fields.integer("vocab_size"), _embedding_width(fields, layout)
     weights = [Weight("embed_tokens", "embedding", (vocab, width))]
     if width != hidden:
         weights += linear("project_in", "embedding", hidden, width) + linear("project_out", "embedding", width, hidden)
@@ -48,12 +47,16 @@ def _embeddings(fields: Fields, layout: Layout) -> list[Weight]:
 
 
 def _head(fields: Fields, layout: Layout) -> list[Weight]:
-    vocab, hidden = fields.integer("vocab_size"), fields.integer("hidden_size")
-    width = (fields.optional(layout.embedding_width) if layout.embedding_width else None) or hidden
+    vocab = fields.integer("vocab_size")
     weights = _norms(fields, layout, "norm", 1) if on(fields, layout.final_norm) else []
     if not on(fields, layout.tied):
-        weights += [Weight("lm_head", "head", (vocab, width))]
+        weights += [Weight("lm_head", "head", (vocab, _embedding_width(fields, layout)))]
     return weights + ([Weight("lm_head.bias", "head", (vocab,))] if on(fields, layout.head_bias) else [])
+
+
+def _embedding_width(fields: Fields, layout: Layout) -> int:
+    narrow = fields.optional(layout.embedding_width) if layout.embedding_width else None
+    return narrow or fields.integer("hidden_size")
 
 
 def _all_layers(fields: Fields, layout: Layout, kinds: tuple[str, ...], layers: tuple[Layer, ...]) -> list[Weight]:

@@ -32,8 +32,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
-    help=T("KV 快取要多少記憶體，以及這些數字怎麼來。", "How much memory a KV cache takes, and where the number comes from."),
-    epilog=T("結束碼：0 算出答案；1 一個序列也放不下（budget、fit），或紀錄與模型不符（explain-log）；2 輸入有誤。",
+    help=T("KV 快取要多少記憶體，這些數字又是怎麼來的。", "How much memory a KV cache takes, and where the number comes from."),
+    epilog=T("結束碼：0 算出答案；1 一個序列也放不下，或紀錄與模型不符；2 輸入有誤。",
              "Exit codes: 0 answered; 1 not even one sequence fits (budget, fit), or the log does not follow (explain-log); "
              "2 wrong input.")
     + examples("estimate llama-2-70b --tokens 4096 --batch 32", "budget llama-2-70b --gpu h100-80gb --gpus 2 --tokens 4096",

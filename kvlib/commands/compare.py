@@ -6,7 +6,7 @@ from kvlib.i18n import T
 
 
 @app.command(
-    help=T("模型並列：每個 token 的位元組、封頂與固定的部分、權重、放得下的序列。", "Models side by side: bytes per token, capped and constant parts, "
+    help=T("並列各模型：每 token 位元組、封頂與固定的部分、權重、序列數。", "Models side by side: bytes per token, capped and constant parts, "
            "weights, sequences that fit."),
     epilog=examples("compare llama-3-8b gemma-3-12b qwen3-8b --tokens 32768",
                     "compare llama-3-70b gpt-oss-120b --gpu h200-141gb --tokens 131072"),

@@ -16,7 +16,7 @@ ENGINE = T("引擎", "Engine")
 
 
 @app.command(
-    help=T("一批序列的 KV 快取要占多少位元組：理想值，以及引擎保留與配置的量。", "Bytes of KV cache that a batch of sequences needs: ideally, and what "
+    help=T("一批序列的 KV 快取占多少位元組：理想值、引擎預留的、配置的。", "Bytes of KV cache that a batch of sequences needs: ideally, and what "
            "an engine admits and allocates."),
     epilog=examples("estimate llama-2-70b --tokens 4096 --batch 32", "estimate gemma-3-27b -n 131072 --engine vllm",
                     "estimate ./config.json --kv-dtype q8_0/q4_0 --json", "estimate llama-2-70b --set num_key_value_heads=64"),
@@ -26,12 +26,12 @@ def estimate(
     tokens: opt.Tokens = 4096,
     batch: Annotated[int, typer.Option("--batch", "-b", metavar="N", min=1, help=T("序列數", "Number of sequences"))] = 1,
     kv_dtype: opt.KvDtype = "bf16",
-    tp: Annotated[int, typer.Option(metavar="N", min=1, help=T("張量平行的卡數；大於 1 時，數字是其中一張卡的", "Tensor-parallel ranks; above 1 "
+    tp: Annotated[int, typer.Option(metavar="N", min=1, help=T("張量平行的卡數；大於 1 時，算的是一張卡", "Tensor-parallel ranks; above 1 "
                                                   "the numbers are those of one rank"))] = 1,
     mtp: opt.Mtp = False,
     encoder_tokens: opt.EncoderTokens = None,
     engine: Annotated[EngineName | None, typer.Option(show_default=False, rich_help_panel=ENGINE, help=T(
-        "再算這個引擎為請求保留多少、它的池或靜態快取配置多少", "Also what this engine admits for the requests, and what its pool or static "
+        "再算引擎為請求預留多少、池或靜態快取配置多少", "Also what this engine admits for the requests, and what its pool or static "
         "cache allocates"))] = None,
     block_size: Annotated[int | None, typer.Option(metavar="N", min=1, show_default=False, rich_help_panel=ENGINE, help=T(
         "每個區塊或頁的 token 數", "Tokens per block or page"))] = None,
@@ -40,15 +40,15 @@ def estimate(
     max_model_len: Annotated[int | None, typer.Option(metavar="N", min=1, show_default=False, rich_help_panel=ENGINE, help=T(
         "允許的最長請求（預設同 --tokens）", "The longest request that is allowed (default: as --tokens)"))] = None,
     pp: Annotated[int | None, typer.Option(metavar="N", min=1, show_default=False, rich_help_panel=ENGINE, help=T(
-        "管線平行的段數；數字是最大一段的", "Pipeline stages; the numbers are those of the largest"))] = None,
+        "管線平行的段數；算的是最大的一段", "Pipeline stages; the numbers are those of the largest"))] = None,
     pool_gb: Annotated[float | None, typer.Option(metavar="GB", min=0, show_default=False, rich_help_panel=ENGINE, help=T(
-        "一張卡留給快取的池（預設：剛好夠用）", "Pool for the cache on one card (default: the smallest that serves)"))] = None,
+        "一張卡給快取的池（預設剛好夠用）", "Pool for the cache on one card (default: the smallest that serves)"))] = None,
     no_prefix_caching: Annotated[bool, typer.Option("--no-prefix-caching", rich_help_panel=ENGINE, help=T(
-        "不留已完成的前綴", "Do not keep finished prefixes"))] = False,
+        "關閉前綴快取", "Do not keep finished prefixes"))] = False,
     no_hybrid: Annotated[bool, typer.Option("--no-hybrid", rich_help_panel=ENGINE, help=T(
         "有視窗的層也留全部 token", "Layers with a window keep all tokens too"))] = False,
     unified: Annotated[bool, typer.Option("--unified", rich_help_panel=ENGINE, help=T(
-        "所有序列共用一個緩衝區（llama.cpp）", "All sequences share one buffer (llama.cpp)"))] = False,
+        "llama.cpp：所有序列共用一個緩衝區", "All sequences share one buffer (llama.cpp)"))] = False,
     set_fields: opt.Set = None,
     verbose: opt.Verbose = False,
     as_json: opt.Json = False,

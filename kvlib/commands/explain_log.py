@@ -14,14 +14,14 @@ from kvlib.i18n import T
 
 @app.command(
     name="explain-log",
-    help=T("vLLM 啟動時印出的快取大小、區塊數與並行數，與模型算出來的相符嗎？", "Do the cache size, blocks and concurrency that vLLM prints at its start "
+    help=T("vLLM 啟動時印的快取大小、區塊數、並行數，與模型算的相符嗎？", "Do the cache size, blocks and concurrency that vLLM prints at its start "
            "follow from the model?"),
     epilog=examples("explain-log vllm.log", "explain-log vllm.log --model llama-3.1-8b --max-batched-tokens 2048"),
 )  # fmt: skip
 def explain_log(
     file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help=T(
         "紀錄檔；- 讀標準輸入", "The log; - reads standard input"))],
-    model: Annotated[str | None, typer.Option(show_default=False, help=T("預設是紀錄裡的模型。", "Default: the log's. ") + opt.WHAT_A_MODEL_IS)] = None,
+    model: Annotated[str | None, typer.Option(show_default=False, help=T("預設取自紀錄；", "Default: the log's. ") + opt.WHAT_A_MODEL_IS)] = None,
     kv_dtype: Annotated[str | None, typer.Option(metavar="FORMAT", show_default=False, help=T(
         "KV 的儲存格式（預設取自紀錄）", "How K and V are stored (default: the log's)"))] = None,
     tp: Annotated[int | None, typer.Option(metavar="N", min=1, show_default=False, help=T(

@@ -11,7 +11,7 @@ from kvlib.i18n import T
 
 
 @app.command(
-    help=T("反過來算：最長的序列、放得下幾個、最少幾張卡，各種容量算法並列。", "The other way round: the longest sequence, how many fit, the fewest "
+    help=T("反推最長的序列、放得下幾個、最少幾張卡；各種容量算法並列。", "The other way round: the longest sequence, how many fit, the fewest "
            "cards, under every reading of their size."),
     epilog=examples("fit llama-2-70b --gpu h100-80gb --gpus 2", "fit gemma-3-27b --gpus 1 --tokens 131072 --sequences 8",
                     "fit llama-2-70b --gpus 2 --plot fit.png"),

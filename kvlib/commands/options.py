@@ -42,7 +42,7 @@ Gpus = Annotated[int, typer.Option(metavar="N", min=1, help=T("卡數（張量�
 Weights = Annotated[WeightDtype, typer.Option(help=T("權重的儲存型別；stored：照檢查點的存法", "How weights are stored; stored: as in the "
                                                      "checkpoint"))]  # fmt: skip
 WeightGB = Annotated[float | None, typer.Option(metavar="GB", min=0, show_default=False, help=T(
-    "直接指定權重有幾 GB（預設：參數數量 × 型別）", "Weights in GB, if not parameters × dtype"))]  # fmt: skip
+    "權重的 GB 數（預設：參數量 × 型別）", "Weights in GB, if not parameters × dtype"))]  # fmt: skip
 RuntimeGB = Annotated[float, typer.Option(metavar="GB", min=0, help=T("執行環境每張卡占幾 GB", "Runtime per card, in GB"))]
 ActivationGB = Annotated[float, typer.Option(metavar="GB", min=0, help=T("啟動值占幾 GB（所有卡合計）", "Activations over all cards, in GB"))]
 BlockSize = Annotated[int, typer.Option(metavar="N", min=1, help=T("每個區塊的 token 數", "Tokens per block"))]

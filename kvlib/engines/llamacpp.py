@@ -67,7 +67,7 @@ def _notes(ask: Ask) -> tuple[str, ...]:
         notes.append(T("索引鍵按 vLLM 的 fp8 計；llama.cpp 以 K 的型別存放",
                        "index keys are counted in vLLM's fp8; llama.cpp keeps them in the type of K"))  # fmt: skip
     if ask.hybrid and any(layer.cap for layer in ask.spec.layers):
-        notes.append(T("架構沒有實作視窗，或用了 --swa-full 時，每層都留全部 token：hybrid=False",
+        notes.append(T("llama.cpp 沒替這個架構做視窗，或用了 --swa-full 時，每層都留全部 token：--no-hybrid（hybrid=False）",
                        "where the architecture has no windows there, or with --swa-full, every layer keeps all tokens: "
                        "hybrid=False"))  # fmt: skip
     return tuple(notes)

@@ -51,7 +51,7 @@ def pool_checks(x: Reading, lines: Lines, n: int) -> list[Check]:
         check("block_size", T("每塊 token", "tokens per block"), f"{lines.attention_block:,}", x.unit, f"{x.size:,}")
     if lines.memory is not None and n:
         fits = _interval(lines.memory, x.block)
-        source = "" if lines.blocks is not None else T("（由印出的數）", " (as printed)")
+        source = "" if lines.blocks is not None else T("（反推）", " (as printed)")
         checks.append(Check("blocks", T("區塊", "blocks") + source, f"{n:,}", f"{lines.memory} GiB / {x.block:,} B",
                             f"{fits[0]:,}" + (f"–{fits[-1]:,}" if len(fits) > 1 else ""), n in fits))  # fmt: skip
     if lines.tokens is not None:

@@ -18,7 +18,7 @@ def _sizes(lines: Lines, x: Reading, n: int) -> list[tuple[object, str]]:
         (lines.starts > 1, T(f"這份紀錄有 {lines.starts} 次啟動，這裡看的是最後一次。",
                              f"This log has {lines.starts} starts; this is the last one.")),
         (several and x.counting.name == "shared", T(
-            f"「KV cache size」到 0.20 為止把區塊平分給 {x.groups} 組，低估了混合架構：以 {longest:,} 個 token 的請求計，"
+            f"到 0.20 為止，「KV cache size」把區塊平分給 {x.groups} 組，低估了混合架構：以 {longest:,} 個 token 的請求計，"
             f"這個池放得下 {holds:,} 個 token（vllm#40691）。",
             f"Up to 0.20 “KV cache size” shares the blocks evenly among {x.groups} groups, too low for a hybrid model: "
             f"in requests of {longest:,} tokens the pool holds {holds:,} tokens (vllm#40691).")),
@@ -39,7 +39,7 @@ def _sizes(lines: Lines, x: Reading, n: int) -> list[tuple[object, str]]:
             "上下文平行把 token 分到各卡，印出的並行數這裡不驗算。",
             "Context parallelism shares the tokens out; the printed concurrency is not checked here.")),
         (n and x.counting.name != "plain" and not lines.override, T(
-            f"{n:,} 個區塊裡有一個從不分配。", f"One of the {n:,} blocks is never handed out.")),
+            f"{n:,} 個區塊裡，有一個保留不用。", f"One of the {n:,} blocks is never handed out.")),
     ]  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def _memory(lines: Lines, x: Reading, n: int) -> list[tuple[object, str]]:
             f"The printed tokens take {format_bytes(held)}, less than the {lines.memory} GiB of this line: another "
             "rank had less left.")),
         (x.ask.pp > 1 and lines.needed, T(
-            "管線平行：有些版本印出的「needed」是整個模型的，一段只存它自己的層（vllm#34076）。",
+            "管線平行：有些版本印出的「needed」是整個模型的，其實一段只存自己的層（vllm#34076）。",
             "Pipeline parallelism: the memory “needed” is the whole model's in some versions; a stage stores its own "
             "layers (vllm#34076).")),
         (lines.gb, T(f"「{lines.gb} GB」其實是 GiB：0.8 以前寫錯單位。",

@@ -89,9 +89,9 @@ def allocate(ask: Ask) -> dict:
         full_tokens = int(memory // cell) // page * page if cell else 0
         window_tokens = _share(full_tokens, page) if full else full_tokens
     rows = (
-        ("full", T("全部 token 的池", "pool of all tokens"), full_tokens, page, full),
-        ("window", T("視窗的池", "window pool"), window_tokens, page, window),
-        ("state", T("狀態的池", "state pool"), states, 1, state),
+        ("full", T("全部 token 池", "pool of all tokens"), full_tokens, page, full),
+        ("window", T("視窗池", "window pool"), window_tokens, page, window),
+        ("state", T("狀態池", "state pool"), states, 1, state),
     )
     lines = tuple(Line(key, label, f"({n:,} + {spare}) × {cell:,} B", (n + spare) * cell)
                   for key, label, n, spare, cell in rows if cell)  # fmt: skip
@@ -120,7 +120,7 @@ def _smallest(ask: Ask, full: int, window: int) -> tuple[int, int]:
 def _notes(ask: Ask) -> tuple[str, ...]:
     notes = []
     if ask.hybrid and _window(ask):
-        notes.append(T("只有部分架構有視窗的池，其他的每層都留全部 token：hybrid=False",
+        notes.append(T("SGLang 只替部分架構設視窗池，其餘每層都留全部 token：--no-hybrid（hybrid=False）",
                        "only some architectures have a window pool; in others every layer keeps all tokens: "
                        "hybrid=False"))  # fmt: skip
     if ask.tp > 1 and any(layer.state_bytes for layer in ask.spec.layers):

@@ -50,7 +50,7 @@ def admit(ask: Ask) -> dict:
     lines = _lines(ask, lambda layer: _kept(layer, ask.n_tokens))
     peak = sum(line.nbytes for line in _lines(ask, lambda layer: ask.n_tokens))
     held = sum(line.nbytes for line in lines)
-    note = T(f"整段預填之後，視窗層的張量仍是整段提示的視圖（view），背後的記憶體是 {peak:,} B，到第一個解碼步才放掉",
+    note = T(f"整段預填之後，視窗層的張量仍是整段提示的視圖（view），占住 {peak:,} B，到第一個解碼步才釋放",
              f"right after one long prefill the windowed tensors are views of the whole prompt: {peak:,} B stay in use "
              "until the first decode step")  # fmt: skip
     notes = ((note,) if peak > held else ()) + _notes(ask)

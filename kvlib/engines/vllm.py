@@ -115,7 +115,7 @@ def _notes(ask: Ask, groups: list[Group]) -> tuple[str, ...]:
                        f"vLLM enlarges the block to {max(sizes):,} tokens so that all pages are of one size"))
     lengths = {len(group) for group in groups}
     if padding := sum(max(lengths) - len(group) for group in groups) if groups else 0:
-        notes.append(T(f"各組補到 {max(lengths)} 層：補了 {padding} 層不存的頁",
+        notes.append(T(f"各組都補到 {max(lengths)} 層，補上的 {padding} 層頁是空的",
                        f"groups are padded to {max(lengths)} layers: {padding} pages of a set of blocks hold nothing"))
     if ask.tp > 1 and any(layer.state_bytes for layer in ask.spec.layers):
         notes.append(T("狀態按頭分到各卡；組數除不盡時 vLLM 會多存幾份",

@@ -5,11 +5,14 @@ tensor does not change what they hold, so they stand apart here.
 """
 
 from kvlib.fields import Fields
-from kvlib.layouts.facts import Experts, Layout, first, on, size
+from kvlib.layouts.facts import Experts, Layout, first, number, on, size
 from kvlib.spec import Layer, Weight
 
 N_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "ffn_config.moe_num_experts")
-TOP_K = ("num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts", "ffn_config.moe_top_k")
+TOP_K = (
+    "num_experts_per_tok", "experts_per_token", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts",
+    "ffn_config.moe_top_k",
+)  # fmt: skip
 N_SHARED = ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert")
 
 
@@ -35,7 +38,7 @@ def attention(fields: Fields, layout: Layout, layer: Layer, kind: str) -> list[W
     weights = linear("q_proj", "attention", queries, hidden, bias)
     if own:
         weights += linear("k_proj", "attention", keys, hidden, bias)
-        if kind != "full_attention" or not on(fields, layout.key_is_value):
+        if not (kind == "full_attention" and on(fields, layout.key_is_value)):
             weights += linear("v_proj", "attention", values, hidden, bias)
     weights += linear("o_proj", "attention", hidden, attended, on(fields, layout.o_bias))
     if layout.qk_norm and on(fields, layout.qk_norm_when):
@@ -43,7 +46,7 @@ def attention(fields: Fields, layout: Layout, layer: Layer, kind: str) -> list[W
         shift = on(fields, layout.qk_norm_bias)
         weights += norm("q_norm", queries if full else layer.k_dim, shift, "attention")
         weights += norm("k_norm", keys if full else layer.k_dim, shift, "attention") if own else []
-    if layout.q_gate:
+    if layout.q_gate and on(fields, layout.q_gate_when):
         width = n_heads if layout.q_gate == "head" else attended
         weights += linear("gate", "attention", width, hidden, bias and layout.q_gate == "query")
     if on(fields, layout.sinks) or (layout.sinks_if_sliding and kind == "sliding_attention"):
@@ -94,8 +97,8 @@ def feed_forward(name: str, inner: int, hidden: int, *, gated: bool = True, bias
 def experts(fields: Fields, layout: Layout) -> list[Weight]:
     """A router, its experts, and the experts that every token uses."""
     moe, hidden = layout.experts, fields.integer("hidden_size")
-    n_experts, width = fields.integer(first(fields, *N_EXPERTS)), size(fields, moe.width)
-    top_k = fields.integer(first(fields, *TOP_K))
+    n_experts, width = number(fields, *N_EXPERTS), size(fields, moe.width)
+    top_k = number(fields, *TOP_K)
     inside = fields.optional(moe.latent) if moe.latent else None
     weights = linear("router", "feed-forward", n_experts, hidden, on(fields, moe.router_bias))
     weights += feed_forward("experts", width, inside or hidden, gated=layout.gated, bias=on(fields, moe.bias),
@@ -111,7 +114,8 @@ def _shared(fields: Fields, layout: Layout, moe: Experts, width: int, hidden: in
     if moe.shared_width:
         inner = size(fields, moe.shared_width, minimum=0)
     else:
-        inner = width * (fields.optional(first(fields, *N_SHARED), minimum=0) or 0) if moe.shared else 0
+        absent = not moe.shared or fields.get(first(fields, *N_SHARED)) is None
+        inner = 0 if absent else width * number(fields, *N_SHARED, minimum=0)
     if not inner:
         return []
     gate = linear("shared_gate", "feed-forward", 1, hidden) if moe.shared_gate else []
@@ -119,16 +123,14 @@ def _shared(fields: Fields, layout: Layout, moe: Experts, width: int, hidden: in
 
 
 def sparse_layers(fields: Fields, layout: Layout, n_layers: int) -> list[bool]:
-    """Which layers have experts instead of one feed-forward block; a list of `mlp_layer_types` overrides every rule."""
+    """Which layers have experts instead of one feed-forward block; a list with an entry per layer overrides every rule."""
     moe = layout.experts
     if moe is None:
         return [False] * n_layers
-    listed = fields.listed("mlp_layer_types", n_layers)
-    if listed is not None:
-        return [kind == "sparse" for kind in listed]
-    listed = fields.get("moe_layer_freq")
-    if isinstance(listed, list | tuple):
-        return [bool(has) for has in fields.listed("moe_layer_freq", n_layers)]
+    if (kinds := fields.listed("mlp_layer_types", n_layers)) is not None:
+        return [kind == "sparse" for kind in kinds]
+    if isinstance(fields.get("moe_layer_freq"), list | tuple):
+        return [has == 1 for has in fields.listed("moe_layer_freq", n_layers)]
     if moe.where == "first dense":
         n_dense = fields.integer(first(fields, "first_k_dense_replace", "num_dense_layers"), minimum=0)
         return [i >= n_dense for i in range(n_layers)]

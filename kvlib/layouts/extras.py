@@ -71,6 +71,17 @@ def adjusted_width(fields: Fields) -> int:
     return -(-width // multiple) * multiple
 
 
+def sandwich_norms(fields: Fields) -> int:
+    """Norms after each block too, unless the config says otherwise (LFM3)."""
+    return 4 if fields.flag("use_sandwich_norm", default=True) else 2
+
+
+def shared_or_dense(fields: Fields) -> int:
+    """The experts that every token uses; none of them stands for one as wide as a dense block (Hunyuan 3)."""
+    width = fields.integer("moe_intermediate_size") * fields.integer("num_shared_experts", minimum=0)
+    return width or fields.integer("intermediate_size")
+
+
 def norms_around_experts(fields: Fields) -> int:
     """Four norms, and three more where experts work beside the feed-forward block (Gemma 4)."""
     return 7 if fields.flag("enable_moe_block", default=False) else 4

@@ -8,7 +8,7 @@ a pair: the field that says it, and what its absence means.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kvlib.errors import whole
+from kvlib.errors import SpecError, whole
 from kvlib.fields import Fields
 from kvlib.spec import Layer, Weight
 
@@ -20,6 +20,10 @@ Size = str | Callable[[Fields], int]
 
 ATTENTION_BIAS = ("attention_bias", False)
 UNTIED, TIED = ("tie_word_embeddings", False), ("tie_word_embeddings", True)
+
+
+class Uncounted(SpecError):
+    """A config whose weights no row describes, though its KV cache may be known."""
 
 
 def on(fields: Fields, switch: Switch) -> bool:
@@ -34,9 +38,23 @@ def first(fields: Fields, *names: str) -> str:
     return next((name for name in names if fields.get(name) is not None), names[0])
 
 
+def number(fields: Fields, *names: str, minimum: int = 1) -> int:
+    """One number under the first of its names that the config has; a list of equal numbers, one per layer, is one too.
+
+    Raises MissingField when it is absent, Uncounted when it differs from layer to layer, SpecError when it is malformed.
+    """
+    name = first(fields, *names)
+    value = fields.get(name)
+    if not isinstance(value, list | tuple):
+        return fields.integer(name, minimum=minimum)
+    if len(set(map(repr, value))) != 1:
+        raise Uncounted(f"{fields.where}: {name} differs from layer to layer, and kvlib reads one number for all")
+    return whole(f"{fields.where}: {name}", value[0], minimum)
+
+
 def size(fields: Fields, name: Size, minimum: int = 1) -> int:
     """The size that `name` stands for. Raises MissingField when it is absent, SpecError when it is malformed."""
-    return fields.integer(name, minimum=minimum) if isinstance(name, str) else name(fields)
+    return number(fields, name, minimum=minimum) if isinstance(name, str) else name(fields)
 
 
 def layer_size(fields: Fields, name: Size, layer: int, n_layers: int) -> int:
@@ -103,6 +121,7 @@ class Layout:
     qk_norm_when: Switch = True
     qk_norm_bias: Switch = False
     q_gate: str = ""
+    q_gate_when: Switch = True
     key_is_value: Switch = False
     sinks: Switch = False
     sinks_if_sliding: bool = False

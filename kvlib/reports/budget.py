@@ -66,7 +66,7 @@ class BudgetReport:
         out.print(entries)
         total, active = params(b.spec)
         if total != active:
-            out.print(T(f"每個 token 用到 {active:,} 個參數，共 {total:,}", f"one token uses {active:,} of {total:,} parameters"))
+            out.print(T(f"每個 token 只用到 {active:,} 個參數（共 {total:,}）", f"one token uses {active:,} of {total:,} parameters"))
         one = b.kv_per_sequence(self.n_tokens)
         out.print(T("÷ 一個序列 ", "÷ one sequence ") + f"{one:,} B = {format_bytes(one)}")
         if b.fits:

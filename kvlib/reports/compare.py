@@ -122,7 +122,7 @@ def side(spec: ModelSpec, kv_dtype: str, n_tokens: int, weight_dtype: str, gpu: 
     except SpecError as error:
         return Side(spec, kv_dtype, n_tokens, None, None, spec.unknown_weights or str(error))
     if gpu and not splits(spec, n_gpus):
-        note = T(f"{spec.n_heads} 個 query 頭分不到 {n_gpus} 張卡上", f"{spec.n_heads} query heads cannot be split over {n_gpus} cards")
+        note = T(f"{spec.n_heads} 個查詢頭沒辦法平分到 {n_gpus} 張卡", f"{spec.n_heads} query heads cannot be split over {n_gpus} cards")
         return Side(spec, kv_dtype, n_tokens, weights, None, note)
     budget = memory_budget(spec, gpu, n_gpus, weight_bytes=weights, kv_dtype=kv_dtype) if gpu else None
     return Side(spec, kv_dtype, n_tokens, weights, budget)

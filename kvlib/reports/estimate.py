@@ -87,15 +87,15 @@ class Estimate:
         plans = [plan for plan in (self.admission, self.allocation) if plan]
         if plans:
             show_engine(out, plans[0])
-        for plan, name in zip(plans, (T("收下請求時保留", "admitted"), T("配置", "allocated")), strict=False):
+        for plan, name in zip(plans, (T("收下請求時預留", "admitted"), T("配置", "allocated")), strict=False):
             show_plan(out, plan, name)
         show_notes(out, [*self.notes, *(note for plan in plans for note in plan.notes)])
         if self.verbose:
-            out.print(T("設定：", "Config: ") + self.spec.source, style="dim", markup=False)
+            out.print(T("設定的出處：", "Config: ") + self.spec.source, style="dim", markup=False)
             if plans:
                 show_rules(out, plans[0])
         elif not plans:
-            out.print(T("理想值：模型之後還用得到的 K 與 V。引擎占得更多：--engine vllm。",
+            out.print(T("理想值只算模型之後還用得到的；引擎通常占得更多，見 --engine vllm。",
                         "Ideal: the K and V that are still needed. An engine takes more: --engine vllm."), style="dim")  # fmt: skip
 
     def _print_ideal(self, out: Console) -> None:
@@ -120,8 +120,8 @@ class Estimate:
         growth = kv_growth(self.spec, self.kv_dtype, self.tp)
         text = T("每個 token ", "per token ") + format_bytes(growth.per_token_early)
         if growth.capped:
-            text += T("；視窗都滿了之後 ", "; windows full: ") + format_bytes(growth.per_token_late)
-            text += T("（視窗部分封頂於 ", " (their part stops at ") + format_bytes(growth.capped) + T("）", ")")
+            text += T("；視窗或分段滿了之後 ", "; windows full: ") + format_bytes(growth.per_token_late)
+            text += T("（那些層封頂於 ", " (their part stops at ") + format_bytes(growth.capped) + T("）", ")")
         if growth.constant:
             text += T("；每個序列固定 ", "; constant per sequence: ") + format_bytes(growth.constant)
         out.print(text)

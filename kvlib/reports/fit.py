@@ -77,12 +77,12 @@ class FitReport:
         notes = [T(f"decimal：{b.gpu.marketed}·10⁹ B；reported：程式看到的；binary：{b.gpu.marketed}·2³⁰ B",
                    f"decimal: {b.gpu.marketed}·10⁹ B; reported: what a program sees; binary: {b.gpu.marketed}·2³⁰ B")]  # fmt: skip
         if any(None in pair for pair in self.cards):
-            notes.append(T("–：query 頭分得開的卡數都不夠", "–: no number of cards that the query heads can be split over is enough"))
+            notes.append(T("–：查詢頭分得平的卡數，沒有一種夠", "–: no number of cards that the query heads can be split over is enough"))
         longest = b.spec.max_position_embeddings
         if longest:
-            notes.append(T(f"這個模型最長 {longest:,} 個 token", f"the model itself goes up to {longest:,} tokens"))
+            notes.append(T(f"這個模型的上限是 {longest:,} 個 token", f"the model itself goes up to {longest:,} tokens"))
         for note in notes:
             out.print(note, style="dim", markup=False)
         if not self.fits:
-            out.print(T("放不下：", "Does not fit: ") + f"{n:,} {T('個 token 的', 'tokens,')} 1 {sequences(1)}", style="bold red")
+            out.print(T("放不下：", "Does not fit: ") + f"{n:,} {T('個 token，', 'tokens,')} 1 {sequences(1)}", style="bold red")
         show_notes(out, b.spec.notes)

@@ -101,7 +101,7 @@ def _words(spec: ModelSpec, gpu: str, bands: dict[int, list[Reading]], n_tokens:
         said.append(T(f"{n} 張 {gpu} 放得下 {low:,.2f} 到 {high:,.2f} 個", f"{n} × {gpu} hold {low:,.2f} to {high:,.2f}")
                     + (T("，長度不限", ", at any length") if end is None else
                        T(f"，單一序列最長 {end:,} 個 token", f", a single one up to {end:,} tokens")))  # fmt: skip
-    head = T(f"圖：{spec.name} 的序列數對長度，兩軸都是對數，帶的寬度是各種容量算法。{n_tokens:,} 個 token 時，",
+    head = T(f"圖：{spec.name} 的序列數對長度，兩軸都是對數，色帶涵蓋各種容量算法。{n_tokens:,} 個 token 時，",
              f"Figure: sequences of {spec.name} against their length, both axes logarithmic; a band spans the readings of the "
              f"cards' size. At {n_tokens:,} tokens ")  # fmt: skip
     return head + T("；", "; ").join(said) + T("。", ".")

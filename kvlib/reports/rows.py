@@ -25,7 +25,7 @@ def rows_of(term: Term, batch: int, tp: int, plain: bool) -> Iterator[Row]:
     kv = term.token_bytes - layer.token_bytes
     one = _values(term, plain) if term.values else ""
     if layer.shared_with is not None:
-        reads = T(f"讀第 {layer.shared_with} 層", f"reads layer {layer.shared_with}")
+        reads = T(f"讀第 {layer.shared_with} 層（從零數）", f"reads layer {layer.shared_with}")
         yield Row(n, reads, "", None, 0)
     elif kv and layer.cap != 0:
         yield Row(n, _span(layer), one, term.retained, n * batch * term.retained * kv)

@@ -29,9 +29,11 @@ def stored_bytes(weights: tuple[Weight, ...], n_layers: int, quantization: Mappi
     packing = METHODS[method](quantization)
     names = Names(packing.skipped, n_layers)
     for w in (w for w in weights if len(w.shape) == 2 and w.part != "embedding"):
-        copies = w.count - names.skipped_copies(w)
         if _packed(w, packing):
+            copies = w.count - names.skipped_copies(w)
             plain += copies * (packing.matrix(*w.shape) - nbytes(prod(w.shape), dtype))
+        else:
+            names.layers_named(w)  # a list may name it all the same
     names.refuse_unknown()
     return plain
 

@@ -42,16 +42,23 @@ class Names:
 
     def skipped_copies(self, weight: Weight) -> int:
         """How many of the tensor's copies the list names. Raises SpecError when that cannot be told."""
+        named = self.layers_named(weight)
+        if named in (0, self.n_layers):
+            return weight.count if named else 0
+        if weight.part != "experts" and named == weight.count:  # in every layer that has it
+            return named
+        if weight.part != "experts" and weight.count == self.n_layers:
+            return named
+        raise SpecError(f"the list of modules that are not quantised names {weight.name} in {named} of {self.n_layers} layers, and "
+                        "not every layer has one; give the bytes of the weights yourself, weight_bytes=")  # fmt: skip
+
+    def layers_named(self, weight: Weight) -> int:
+        """In how many layers the list names the tensor's module; the head counts as one in all of them."""
+        if not (self.plain or self.expressions):
+            return 0
         if weight.part == "head":
-            return weight.count * self._named(("lm_head", "model.lm_head"))
-        skipped = sum(self._named(_paths(weight, i)) for i in range(self.n_layers))
-        if skipped in (0, self.n_layers):
-            return weight.count * bool(skipped)
-        per_layer, rest = divmod(weight.count, self.n_layers)
-        if rest:
-            raise SpecError(f"the list of modules that are not quantised names {weight.name} in {skipped} of {self.n_layers} layers, "
-                            "and not every layer has it; give the bytes of the weights yourself, weight_bytes=")  # fmt: skip
-        return per_layer * skipped
+            return self.n_layers * self._named(("lm_head", "model.lm_head"))
+        return sum(self._named(_paths(weight, i)) for i in range(self.n_layers))
 
     def refuse_unknown(self) -> None:
         """Raise SpecError for an entry that named none of the tensors asked about and is nothing else that is known."""

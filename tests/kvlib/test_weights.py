@@ -19,7 +19,7 @@ from kvlib import SpecError, load_spec
 from kvlib.layouts import LAYOUTS
 from kvlib.weights_by_transformers import weights_by_transformers, with_counted_weights
 
-ROWS = [model_type for model_type in (*MODEL_TYPES, "t5") if model_type in LAYOUTS]
+ROWS = [model_type for model_type in (*MODEL_TYPES, "t5", "mt5") if model_type in LAYOUTS]
 
 
 def test_every_row_counts_as_transformers_does_by_default_scaled_down_and_with_flags_flipped(capsys):
@@ -82,6 +82,15 @@ def test_a_width_of_its_own_for_every_layer_is_read():
     assert widths == {10: 1, 20: 1, 30: 1, 40: 1, 50: 1}
     with pytest.raises(SpecError, match="intermediate_size has 4 entries"):
         load_spec(config | {"intermediate_size": [10, 20, 30, 40]})
+
+
+def test_numbers_that_are_lists_of_equal_entries_are_read_and_others_leave_the_weights_unknown():
+    """Hunyuan's configs list the experts per token of every layer."""
+    config = make_config("hunyuan_v1_moe", num_hidden_layers=3, head_dim=128, num_experts=4, moe_topk=2).to_dict()
+    assert load_spec(config | {"moe_topk": [2, 2, 2]}).n_active_params == load_spec(config).n_active_params
+    uneven = load_spec(config | {"moe_topk": [1, 2, 2]})
+    assert uneven.weights is None
+    assert "moe_topk differs" in uneven.unknown_weights
 
 
 PUBLISHED = {

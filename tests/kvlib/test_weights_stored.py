@@ -170,6 +170,18 @@ def test_a_list_of_names_that_means_only_some_layers_leaves_those_plain():
     assert plain.weight_bytes("stored") - packed.weight_bytes("stored") == 2 * (2 * n - n - 4 * n // 128**2)
 
 
+def test_a_list_that_names_every_router_changes_nothing_though_the_first_layers_have_none():
+    routers = [f"model.layers.{i}.mlp.gate" for i in range(3, 61)]
+    listed = load_spec("deepseek-v3", quantization_config=FP8 | {"modules_to_not_convert": routers})
+    assert listed.weight_bytes("stored") == load_spec("deepseek-v3").weight_bytes("stored")
+
+
+def test_experts_of_one_layer_cannot_be_told_from_the_list_alone():
+    spec = load_spec("deepseek-v3", quantization_config=FP8 | {"modules_to_not_convert": ["model.layers.9.mlp.experts"]})
+    with pytest.raises(SpecError, match=r"names experts.gate_proj in 1 of 61 layers.*weight_bytes"):
+        spec.weight_bytes("stored")
+
+
 def test_routers_embeddings_and_norms_are_never_packed():
     spec = load_spec("qwen3-30b-a3b", quantization_config=GPTQ)
     plain = sum(2 * w.n_params for w in spec.weights if w.part in ("embedding", "norm", "head") or "router" in w.name or "norm" in w.name)

@@ -42,7 +42,9 @@ def judge(config: PreTrainedConfig) -> tuple[str, str]:
 
 
 def _model(config: PreTrainedConfig) -> PreTrainedModel:
-    """The causal LM of `config`, or the whole model where it has an encoder."""
+    """The causal LM of `config`, or the whole model where it has an encoder; of a multi-modal one the text decoder."""
+    tied, config = config.tie_word_embeddings, config.get_text_config()
+    config.tie_word_embeddings = tied  # a whole model has one head, which its outer config ties
     if not config.is_encoder_decoder:
         return build(config)
     auto = AutoModelForSpeechSeq2Seq if config.model_type in SPEECH else AutoModelForSeq2SeqLM
