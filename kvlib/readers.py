@@ -12,12 +12,13 @@ from kvlib.errors import MissingField, SpecError
 from kvlib.families import FAMILIES, GENERIC, Family
 from kvlib.fields import Fields
 from kvlib.i18n import T
-from kvlib.layers import limit_of, read_layers
+from kvlib.layers import read_layers
 from kvlib.patterns import count_layers, layer_kinds
 from kvlib.sources import find_config
 from kvlib.spec import Layer, ModelSpec, Weight
 from kvlib.unread import refuse_unread
 from kvlib.weights import count_weights
+from kvlib.windows import limit_of
 
 MOST_LAYERS = 10_000
 INNER = ("text_config", "llm_config", "language_config", "thinker_config")
