@@ -83,6 +83,7 @@ FAMILIES: dict[str, Family] = {
     **_rows("""ernie4_5 gemma glm glm4 helium hy_v3 internlm3 iquestcoder jetmoe minimax_m2 sarvam_moe seed_oss solar_open""",
             Family((KV, HEAD))),
     "dbrx": Family((KV,)),
+    "openelm": Family((HEAD,), renamed=(("num_kv_heads", f"{KV}_per_layer"), ("num_query_heads", "num_attention_heads_per_layer"))),
     "mllama_text_model": Family((KV,), kind=None),
     # latent attention
     **_rows("deepseek_v2 deepseek_v3 kimi_k2 glm4_moe_lite minicpm3 sarvam_mla youtu axk1", Family((LATENT,))),

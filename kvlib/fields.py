@@ -6,8 +6,8 @@ from kvlib.errors import MissingField, SpecError, whole
 
 # transformers' name: the other names under which configs carry the same fact; a dot descends into a nested object
 ALIASES = {
-    "num_hidden_layers": ("n_layer", "n_layers", "num_layers"),
-    "hidden_size": ("n_embd", "d_model", "emb_dim"),
+    "num_hidden_layers": ("n_layer", "n_layers", "num_layers", "num_transformer_layers"),
+    "hidden_size": ("n_embd", "n_embed", "d_model", "emb_dim", "model_dim"),
     "num_attention_heads": ("n_head", "n_heads", "num_heads", "attention_heads"),
     "num_key_value_heads": (
         "n_head_kv", "num_kv_heads", "n_kv_heads", "multi_query_group_num", "num_attention_groups",
@@ -87,7 +87,8 @@ class Fields:
         """The value as a whole number ≥ minimum; MissingField when absent or null, SpecError when anything else."""
         value = self.get(name)
         if value is None:
-            raise MissingField(f"{self.where}: {name} is {self._state(name)} and decides the answer; add it")
+            others = f" (or {', '.join(ALIASES[name])})" if name in ALIASES else ""
+            raise MissingField(f"{self.where}: {name} is {self._state(name)} and decides the answer; add it{others}")
         return whole(f"{self.where}: {self.key(name)}", value, minimum)
 
     def optional(self, name: str, *, minimum: int = 1) -> int | None:

@@ -66,7 +66,7 @@ def _encoder_tokens(fields: Fields, given: int | None) -> int:
     fixed = fields.optional("max_source_positions") if fields.get("num_mel_bins") is not None else None
     if fixed is None:
         raise SpecError(f"{fields.where}: its layers keep K and V of an encoder's output as well, once per sequence, and "
-                        "nothing says how many tokens that is; give encoder_tokens (0: without cross-attention)")  # fmt: skip
+                        "nothing says how many tokens that is; give encoder_tokens, or --encoder-tokens (0: without cross-attention)")  # fmt: skip
     return fixed
 
 
@@ -93,6 +93,9 @@ def _n_kv_heads(fields: Fields, family: Family, n_heads: int) -> int:
         family.needs(fields, "multi_query")
     elif fields.flag("multi_query", default=False) and not fields.flag("new_decoder_architecture", default=False):
         return 1  # Falcon-7B, StarCoder: one head for all, whatever num_kv_heads says
+    if fields.flag("multi_query_attention", default=True) is False:  # ChatGLM: the number of groups counts only with it
+        fields.key(name)
+        return n_heads
     if fields.get(name) is None:
         family.needs(fields, name)
         return n_heads

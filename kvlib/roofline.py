@@ -81,7 +81,7 @@ def tokens_where_kv_equals_weights(spec: ModelSpec, weight_dtype: object = "bf16
 
     Raises SpecError where a window or a state makes KV something else than a price per token.
     """
-    if any(layer.cap is not None or layer.state_bytes for layer in spec.layers):
+    if any(layer.cap is not None or layer.state_bytes or layer.cross_tokens for layer in spec.layers):
         raise SpecError(f"{spec.name} has windows or states, so its KV has no single price per token")
     return spec.weight_bytes(weight_dtype) / kv_bytes(spec, 1, kv_dtype=kv_dtype)
 

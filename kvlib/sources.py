@@ -29,8 +29,8 @@ def find_config(model: str | Path | Mapping) -> tuple[str, str, Mapping]:
         return str(model.get("_name_or_path") or model.get("model_type") or "config"), "mapping", model
     if not isinstance(model, str | Path):
         raise SpecError(f"model is {model!r}; expected a preset's name, a path, a Hub id, or a mapping of config fields")
-    if model in presets():
-        return _preset(model)
+    if str(model).lower() in presets():
+        return _preset(str(model).lower())
     path = Path(model)
     try:
         path = path / "config.json" if path.is_dir() else path
@@ -38,12 +38,17 @@ def find_config(model: str | Path | Mapping) -> tuple[str, str, Mapping]:
             return _file(path)
     except OSError as error:  # a name too long for a path, a folder that may not be read
         raise SpecError(f"model is {str(model)[:80]!r}: {error.strerror}; give a preset's name or a readable path") from error
-    if _is_hub_id(str(model)):
-        same = next((p for p in presets() if shipped(p)["hub_id"].lower() == str(model).lower()), None)
-        return _preset(same) if same else _from_hub(str(model))
-    near = get_close_matches(str(model).lower(), presets(), n=1)
-    raise SpecError(f"model is {str(model)!r}: neither a file, nor a folder with a config.json, nor a preset"
-                    + (f"; did you mean {near[0]}?" if near else "; `kvlib models` lists the presets"))  # fmt: skip
+    model = "/".join(str(model).removeprefix("https://huggingface.co/").split("/")[:2]) if "://" in str(model) else str(model)
+    if _is_hub_id(model):
+        same = next((p for p in presets() if shipped(p)["hub_id"].lower() == model.lower()), None)
+        return _preset(same) if same else _from_hub(model)
+    raise SpecError(f"model is {model!r}: neither a file, nor a folder with a config.json, nor a preset{_near(model)}")
+
+
+def _near(text: str) -> str:
+    """The preset that was probably meant, or where to find one."""
+    near = get_close_matches(text.rpartition("/")[2].lower(), presets(), n=1)
+    return f"; did you mean the preset {near[0]}?" if near else "; `kvlib models` lists the presets"
 
 
 def _preset(name: str) -> tuple[str, str, Mapping]:
@@ -56,13 +61,17 @@ def _file(path: Path) -> tuple[str, str, Mapping]:
         from kvlib.gguf import read_gguf
 
         return path.stem, str(path), read_gguf(path)
-    return path.parent.name if path.name == "config.json" else path.stem, str(path), _json(path)
+    return path.resolve().parent.name if path.name == "config.json" else path.stem, str(path), _json(path)
 
 
 def _json(path: Path) -> Mapping:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text)
     except ValueError as error:
+        if isinstance(error, json.JSONDecodeError) and text.lstrip().startswith("<"):
+            raise SpecError(f"{path} is an HTML page, as a gated model's link gives without a login; download the config.json "
+                            "itself") from error  # fmt: skip
         raise SpecError(f"{path} is not JSON ({error}); give the model's config.json") from error
     if not isinstance(data, Mapping):
         raise SpecError(f"{path} holds a {type(data).__name__}; a config.json holds one object with named fields")
@@ -84,7 +93,7 @@ def _from_hub(repo: str) -> tuple[str, str, Mapping]:
         from huggingface_hub.utils import build_hf_headers
     except ImportError as error:
         raise SpecError(f"model is {repo!r}: neither a file nor a preset; to read it from the Hub, pip install huggingface_hub, "
-                        f"or {way_out}") from error  # fmt: skip
+                        f"or {way_out}{_near(repo)}") from error  # fmt: skip
     try:
         cached = try_to_load_from_cache(repo, "config.json")
         if isinstance(cached, str):
@@ -96,7 +105,7 @@ def _from_hub(repo: str) -> tuple[str, str, Mapping]:
     except Exception as error:  # its own errors and those of the network, all of one meaning here
         reason = str(error).strip().partition("\n")[0] or type(error).__name__
         raise SpecError(f"model is {repo!r}: neither a file nor a preset, and the Hub did not give its config.json "
-                        f"({reason}); {way_out}") from error  # fmt: skip
+                        f"({reason}); {way_out}{_near(repo)}") from error  # fmt: skip
     if not isinstance(config, Mapping):
         raise SpecError(f"config.json of {repo} holds a {type(config).__name__}; expected one object with named fields")
     return repo.partition("/")[2], f"config.json of {repo}", config

@@ -26,6 +26,8 @@ def refuse_unread(fields: Fields) -> None:
         fields.key(name)  # ordinary, also where all layers are recurrent and nobody asked
     for name, value in fields.config.items():
         quiet = value in (None, False, 0, "", "none") or value in ([], {})
+        if quiet and SUSPICIOUS.search(name):
+            fields.asked.add(name)  # looked at, and harmless: `name=null` is an answer to this guard
         if not quiet and name not in fields.asked and SUSPICIOUS.search(name) and not HARMLESS.search(name):
             raise SpecError(f"{fields.where}: model_type {fields.text('model_type')!r} is unknown and {name} = {value!r:.60} may "
                             "change what its cache holds; kvlib does not read it, so describe the layers yourself with "

@@ -6,7 +6,7 @@ Invariant: `ledger` is `kvlib.memory_budget` and nothing else; a slip is the sam
 import functools
 import random
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kvlib.budget import Budget, memory_budget
@@ -16,8 +16,8 @@ from kvlib.hardware import CAPACITIES, GPUS
 from kvlib.i18n import T
 from kvlib.memory import kv_bytes
 from kvlib.readers import load_spec
-from kvlib.sources import presets
-from kvlib.spec import ModelSpec
+from kvlib.sources import presets, shipped
+from kvlib.spec import Layer, ModelSpec
 from kvlib.units import GB, format_bytes
 
 RUNTIME_GB = 3
@@ -149,16 +149,27 @@ class Serving:
 
 @functools.cache
 def uniform_presets() -> tuple[str, ...]:
-    """The presets whose layers are all alike, with heads and without windows: those a person can do in their head."""
-    specs = ((name, load_spec(name)) for name in presets())
-    return tuple(name for name, spec in specs if len(set(spec.layers)) == 1 and spec.layers[0].cap is None
-                 and spec.layers[0].n_kv_heads)  # fmt: skip
+    """The presets whose layers are all alike and keep K and V of one width and nothing else: those a person can do in their
+    head. They are dense, and their longest context is known."""
+    decoders = (name for name in presets() if not shipped(name)["config"].get("is_encoder_decoder"))
+    specs = ((name, load_spec(name)) for name in decoders)
+    return tuple(name for name, spec in specs if _uniform(spec) and _dense(spec) and spec.max_position_embeddings)
+
+
+def _uniform(spec: ModelSpec) -> bool:
+    first = spec.layers[0]
+    return bool(first.n_kv_heads) and set(spec.layers) == {Layer(first.n_kv_heads, first.k_dim, first.k_dim)}
+
+
+def _dense(spec: ModelSpec) -> bool:
+    return bool(spec.weights) and all(weight.part != "experts" for weight in spec.weights)
 
 
 @functools.cache
 def with_query_heads(preset: str) -> ModelSpec:
     """The same model with a KV head per query head."""
-    return load_spec(preset, num_key_value_heads=load_spec(preset).n_heads)
+    spec = load_spec(preset)
+    return replace(spec, layers=tuple(replace(layer, n_kv_heads=spec.n_heads) for layer in spec.layers))
 
 
 def model_text(spec: ModelSpec, params: bool = False) -> str:

@@ -5,7 +5,7 @@ tensor does not change what they hold, so they stand apart here.
 """
 
 from kvlib.fields import Fields
-from kvlib.layouts.facts import Experts, Layout, first, number, on, size
+from kvlib.layouts.facts import Experts, Layout, Uncounted, first, number, on, size, stated
 from kvlib.spec import Layer, Weight
 
 N_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts", "ffn_config.moe_num_experts")
@@ -59,7 +59,7 @@ def latent_attention(fields: Fields, layout: Layout) -> list[Weight]:
     hidden, n_heads = fields.integer("hidden_size"), fields.integer("num_attention_heads")
     kv_rank, rope = fields.integer("kv_lora_rank"), fields.integer("qk_rope_head_dim")
     nope, v_dim = fields.integer("qk_nope_head_dim"), fields.integer("v_head_dim")
-    q_rank, bias = fields.optional("q_lora_rank"), on(fields, layout.qkv_bias)
+    q_rank, bias = stated(fields, "q_lora_rank"), on(fields, layout.qkv_bias)
     q_out = n_heads * (nope + rope)
     if q_rank is None:
         weights = linear("q_proj", "attention", q_out, hidden)
@@ -114,8 +114,7 @@ def _shared(fields: Fields, layout: Layout, moe: Experts, width: int, hidden: in
     if moe.shared_width:
         inner = size(fields, moe.shared_width, minimum=0)
     else:
-        absent = not moe.shared or fields.get(first(fields, *N_SHARED)) is None
-        inner = 0 if absent else width * number(fields, *N_SHARED, minimum=0)
+        inner = width * (stated(fields, *N_SHARED, minimum=0) or 0) if moe.shared else 0
     if not inner:
         return []
     gate = linear("shared_gate", "feed-forward", 1, hidden) if moe.shared_gate else []
@@ -138,6 +137,8 @@ def sparse_layers(fields: Fields, layout: Layout, n_layers: int) -> list[bool]:
         names = fields.get("hybrid_override_pattern") or fields.listed("layers_block_type", n_layers) or [""] * n_layers
         return [name in ("E", "moe") for name in names]
     if moe.where == "step":
+        if moe.needs_list and fields.get("mlp_only_layers") is None:
+            raise Uncounted(f"{fields.where}: mlp_only_layers is absent and this model_type has a default of its own; add it")
         only, step = fields.listed("mlp_only_layers") or [], fields.optional("decoder_sparse_step") or 1
         return [i not in only and (i + 1) % step == 0 for i in range(n_layers)]
     if moe.where == "period":

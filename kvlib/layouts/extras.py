@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kvlib.errors import SpecError
 from kvlib.fields import Fields
 from kvlib.layouts.blocks import experts, feed_forward, linear, norm
-from kvlib.layouts.facts import Experts, Layout, first
+from kvlib.layouts.facts import Experts, Layout, first, stated
 from kvlib.spec import Layer, Weight
 
 
@@ -26,8 +26,8 @@ def one_norm_if_parallel(fields: Fields) -> int:
 
 
 def post_norms(fields: Fields) -> int:
-    """Norms after each block too, where the config says so (HyperCLOVA X)."""
-    return 4 if fields.flag("use_post_norm", default=False) else 2
+    """Norms after each block too, unless the config says otherwise (HyperCLOVA X)."""
+    return 4 if fields.flag("use_post_norm", default=True) else 2
 
 
 def affine_norms(fields: Fields) -> int:
@@ -165,7 +165,7 @@ def shared_feed_forward(fields: Fields, layers: tuple[Layer, ...]) -> list[Weigh
 
 def per_layer_inputs(fields: Fields, layers: tuple[Layer, ...]) -> list[Weight]:
     """An embedding of its own for every layer (Gemma-3n)."""
-    width = fields.optional("hidden_size_per_layer_input", minimum=0)
+    width = stated(fields, "hidden_size_per_layer_input", minimum=0)
     if not width:
         return []
     hidden, n = fields.integer("hidden_size"), len(layers)

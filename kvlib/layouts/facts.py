@@ -8,7 +8,7 @@ a pair: the field that says it, and what its absence means.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kvlib.errors import SpecError, whole
+from kvlib.errors import MissingField, SpecError, whole
 from kvlib.fields import Fields
 from kvlib.spec import Layer, Weight
 
@@ -52,6 +52,15 @@ def number(fields: Fields, *names: str, minimum: int = 1) -> int:
     return whole(f"{fields.where}: {name}", value[0], minimum)
 
 
+def stated(fields: Fields, *names: str, minimum: int = 1) -> int | None:
+    """`number`, or None where the config says null. Raises MissingField when it says nothing: classes differ then."""
+    if fields.get(first(fields, *names)) is not None:
+        return number(fields, *names, minimum=minimum)
+    if not any(fields.has(name) for name in names):
+        raise MissingField(f"{fields.where}: {names[0]} is absent and decides the answer; add it, null where there is none")
+    return None
+
+
 def size(fields: Fields, name: Size, minimum: int = 1) -> int:
     """The size that `name` stands for. Raises MissingField when it is absent, SpecError when it is malformed."""
     return number(fields, name, minimum=minimum) if isinstance(name, str) else name(fields)
@@ -72,6 +81,7 @@ class Experts:
     shared: are there experts of that width that every token uses? shared_width: the width of all of them together, where
     a field says it.
     shared_gate: does a learned gate weigh the shared expert? correction: is the per-expert bias of the router a parameter?
+    needs_list: has the class layers without experts of its own when `mlp_only_layers` is absent?
     latent: field of a narrower width that the routed experts work in, between two projections.
     """
 
@@ -83,6 +93,7 @@ class Experts:
     router_bias: Switch = False
     bias: Switch = False
     correction: bool = False
+    needs_list: bool = False
     latent: str = ""
 
 

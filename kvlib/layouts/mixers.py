@@ -56,13 +56,22 @@ def _dt_rank(fields: Fields, hidden: int) -> int:
 
 
 def mamba2(fields: Fields, _layer: Layer) -> list[Weight]:
-    """Mamba-2: H heads of P channels that share one decay each; B and C in G groups of N values."""
+    """Mamba-2: H heads of P channels that share one decay each; B and C in G groups of N values; a norm before the output."""
+    return _mamba2(fields, normed=True)
+
+
+def mamba2_with_norm_if_said(fields: Fields, _layer: Layer) -> list[Weight]:
+    """Mamba-2 that has its norm only where the config says so (Falcon-H1)."""
+    return _mamba2(fields, normed=fields.flag("mamba_rms_norm", default=False))
+
+
+def _mamba2(fields: Fields, normed: bool) -> list[Weight]:
     hidden, n_heads = fields.integer("hidden_size"), fields.integer("mamba_n_heads")
     inner = mamba2_inner(fields, hidden, n_heads)
     groups, n_state, kernel = (fields.integer(f"mamba_{x}") for x in ("n_groups", "d_state", "d_conv"))
     mixed = inner + 2 * groups * n_state
     bias = fields.flag(first(fields, "use_bias", "mamba_proj_bias", "add_bias_linear"), default=False)
-    out_bias, normed = fields.flag("projectors_bias", default=bias), fields.flag("mamba_rms_norm", default=True)
+    out_bias = fields.flag("projectors_bias", default=bias)
     return [
         *linear("in_proj", PART, inner + mixed + n_heads, hidden, bias),
         *_conv("conv1d", mixed, kernel, fields.flag(first(fields, "use_conv_bias", "mamba_conv_bias"), default=True)),

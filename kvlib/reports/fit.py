@@ -84,5 +84,5 @@ class FitReport:
         for note in notes:
             out.print(note, style="dim", markup=False)
         if not self.fits:
-            out.print(T("放不下：", "Does not fit: ") + f"{n:,} {T('個 token，', 'tokens,')} 1 {sequences(1)}", style="bold red")
+            out.print(T("放不下：", "Does not fit: ") + f"{n:,} {T('個 token ×', 'tokens,')} 1 {sequences(1)}", style="bold red")
         show_notes(out, b.spec.notes)

@@ -23,7 +23,7 @@ from transformers import PreTrainedConfig
 
 from kvlib import KVGrowth, ModelSpec, SpecError, kv_bytes, kv_growth, load_spec
 
-SECONDS, PROCESSES = 400, 2
+SECONDS, PROCESSES = 900, 2
 STATUSES = "right", "refused", "wrong", "not comparable"
 
 

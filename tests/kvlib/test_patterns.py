@@ -252,3 +252,24 @@ def test_tensor_parallelism_splits_a_state_by_its_heads_and_replicates_what_ther
     head, group = 8 * 2 * 2 + 8 * 4 * 2, 2 * 4 * 2 * 2
     assert [layer.rank_state_bytes(tp) for tp in (1, 2, 4, 12)] == [12 * head + group, 6 * head + group, 3 * head + group,
                                                                    head + group]  # fmt: skip
+
+
+def test_chatglm_counts_groups_only_with_multi_query_attention():
+    chatglm = config(1, num_key_value_heads=None, multi_query_group_num=2)
+    assert kept(chatglm | {"multi_query_attention": True}) == [(2, 10, 10)]
+    assert kept(chatglm | {"multi_query_attention": False}) == [(6, 10, 10)]
+
+
+def test_openelm_has_lists_of_heads_under_names_that_are_numbers_elsewhere():
+    openelm = {"model_type": "openelm", "model_dim": 48, "num_transformer_layers": 3, "head_dim": 10,
+               "num_kv_heads": [1, 2, 3], "num_query_heads": [4, 4, 6], "vocab_size": 100}  # fmt: skip
+    assert kept(openelm) == [(1, 10, 10), (2, 10, 10), (3, 10, 10)]
+    with pytest.raises(SpecError, match="num_key_value_heads_per_layer has 2 entries"):
+        load_spec(openelm | {"num_kv_heads": [1, 2]})
+
+
+def test_a_field_that_the_guard_names_can_be_set_to_null():
+    odd = config(1, cache_quantum=3)
+    with pytest.raises(SpecError, match="set it to null"):
+        load_spec(odd)
+    assert kept(config(1)) == [(layer.n_kv_heads, 10, 10) for layer in load_spec(odd, cache_quantum=None).layers]

@@ -10,11 +10,11 @@ from sweep_probe import Held, build, make_config, run
 from kvlib import load_spec
 
 SAMPLE = (
-    "llama", "gpt2", "mpt", "falcon", "gpt_bigcode",  # names of fields, and one head for all
-    "cohere2", "gpt_neo", "llama4_text", "recurrent_gemma", "mimo_v2_flash",  # windows and chunks, K wider than V
-    "gemma3n_text", "gemma4_text",  # shared layers, layers with heads of their own width
-    "deepseek_v3", "deepseek_v32",  # a latent, with and without an indexer's keys
-    "mamba2", "jamba", "nemotron_h", "qwen3_next", "lfm2", "minimax",  # recurrent states
+    "llama", "gpt2", "mpt", "falcon",  # names of fields, and one head for all
+    "gpt_neo", "llama4_text", "mimo_v2_flash",  # windows and chunks, K wider than V
+    "gemma3n_text",  # shared layers
+    "minicpm3", "axk2",  # a latent, without and with an indexer's keys
+    "jamba", "nemotron_h", "qwen3_next", "lfm2", "minimax",  # recurrent states
     "bart", "whisper",  # cross-attention
     "reformer", "blt",  # nothing like a KV cache
 )  # fmt: skip

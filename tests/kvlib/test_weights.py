@@ -38,6 +38,20 @@ def test_every_row_counts_as_transformers_does_by_default_scaled_down_and_with_f
     assert not unread
 
 
+@pytest.mark.parametrize("model_type", ROWS)
+def test_an_absent_field_means_what_it_means_to_the_class_or_leaves_the_weights_unknown(model_type):
+    """Each field of the default config dropped once; what decides the KV heads is held in test_families."""
+    needed = NEEDED.get(model_type, {})
+    fields = make_config(model_type, **needed).to_dict() | ({"head_dim": 128} if model_type == "glm4_moe" else {})
+    params = load_spec(fields, encoder_tokens=0).n_params
+    for name in fields.keys() - {"model_type", "num_key_value_heads", *needed}:
+        try:
+            spec = load_spec({k: v for k, v in fields.items() if k != name}, encoder_tokens=0)
+        except SpecError:
+            continue
+        assert spec.weights is None or spec.n_params == params, name
+
+
 def test_a_wrong_count_is_called_wrong():
     """The comparison can fail: kvlib is told of twice as many experts."""
     config = make_config("mixtral", num_local_experts=4)
