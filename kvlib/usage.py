@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from kvlib.i18n import T, language
+from kvlib.reports.wrap import wrap_chinese
 
 _CHINESE = (
     (r"Usage: ", "用法："),
@@ -25,7 +26,7 @@ _CHINESE = (
     (r"Missing argument '(.+)'\.", r"缺少引數 \1。"),
     (r"Got unexpected extra argument(?:s|\(s\))? \((.+)\)", r"多了引數：\1"),
     (r"Option '(.+)' requires an argument\.", r"選項 \1 後面要有值。"),
-    (r"Invalid value for '?(.+?)'?: ", r"\1 的值不對："),
+    (r"Invalid value for '?([^':]+)'?(?:( / )'([^']+)')?: ", r"\1\2\3 的值不對："),
     (r"'([^']*)' is not a valid (?:int|float|integer)(?: range)?\.", r"\1 不是數字。"),
     (r"(\S+) is not in the range (.+)\.", r"\1 不在範圍 \2 內。"),
     (r"'([^']*)' is not one of (.+)\.", r"\1 不是 \2 之一。"),
@@ -57,6 +58,8 @@ def show(error: Any) -> None:
 def _dress() -> None:
     """The panels' titles, and text that folds where it does not fit."""
     from typer import rich_utils
+
+    wrap_chinese()
 
     class Folding(rich_utils.OptionHighlighter):
         def __call__(self, text: Any) -> Any:

@@ -21,7 +21,7 @@ def budget(
     gpu: opt.Gpu = "h100-80gb",
     gpus: opt.Gpus = 1,
     tokens: opt.Tokens = 4096,
-    capacity: Annotated[opt.Capacity, typer.Option(help=T(
+    capacity: Annotated[opt.Capacity, typer.Option(metavar="READING", help=T(
         "「80 GB」怎麼算：decimal 是 80·10⁹，binary 是 80·2³⁰，reported 是程式實際看到的容量", "What 80 GB means: decimal 80·10⁹, binary "
         "80·2³⁰, reported: what a program sees"))] = opt.DECIMAL,
     utilization: Annotated[float, typer.Option(metavar="SHARE", help=T("可用的比例", "Fraction that may be used"))] = 1.0,

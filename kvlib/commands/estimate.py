@@ -30,9 +30,9 @@ def estimate(
                                                   "the numbers are those of one rank"))] = 1,
     mtp: opt.Mtp = False,
     encoder_tokens: opt.EncoderTokens = None,
-    engine: Annotated[EngineName | None, typer.Option(show_default=False, rich_help_panel=ENGINE, help=T(
-        "再算引擎為請求預留多少、池或靜態快取配置多少", "Also what this engine admits for the requests, and what its pool or static "
-        "cache allocates"))] = None,
+    engine: Annotated[EngineName | None, typer.Option(metavar="ENGINE", show_default=False, rich_help_panel=ENGINE, help=T(
+        f"再算引擎為請求預留多少、池或靜態快取配置多少：{', '.join(EngineName)}",
+        f"Also what this engine admits for the requests, and what its pool or static cache allocates: {', '.join(EngineName)}"))] = None,
     block_size: Annotated[int | None, typer.Option(metavar="N", min=1, show_default=False, rich_help_panel=ENGINE, help=T(
         "每個區塊或頁的 token 數", "Tokens per block or page"))] = None,
     max_batched_tokens: Annotated[int | None, typer.Option(metavar="N", min=1, show_default=False, rich_help_panel=ENGINE, help=T(

@@ -23,8 +23,8 @@ def fit(
     tokens: opt.Tokens = 4096,
     sequences: Annotated[int, typer.Option("--sequences", "-s", metavar="N", min=1, help=T(
         "也找放得下這麼多序列的最少卡數", "Also find the fewest cards for so many sequences"))] = 1,
-    utilization: Annotated[list[float] | None, typer.Option(metavar="SHARE", show_default="1, 0.92, 0.9", help=T(
-        "可用的比例；可重複", "Fraction that may be used; may be repeated"))] = None,
+    utilization: Annotated[list[float] | None, typer.Option(metavar="SHARE", show_default=False, help=T(
+        "可用的比例；可重複（預設 1、0.92、0.9）", "Fraction that may be used; may be repeated (default: 1, 0.92, 0.9)"))] = None,
     weight_dtype: opt.Weights = opt.BF16,
     weight_gb: opt.WeightGB = None,
     kv_dtype: opt.KvDtype = "bf16",
@@ -41,7 +41,7 @@ def fit(
 ) -> int:  # fmt: skip
     from kvlib.fit import UTILIZATIONS, fewest_cards, readings
     from kvlib.reports.fit import FitReport
-    from kvlib.reports.screen import console
+    from kvlib.reports.screen import console, say
 
     spec = opt.load(model, mtp, encoder_tokens, set_fields)
     options = {
@@ -59,5 +59,5 @@ def fit(
         words = save(plot, spec, gpu, gpus, tokens, utilization or UTILIZATIONS, options)
     opt.show(answer, as_json)
     if words and not as_json:
-        console().print(words, markup=False)
+        say(console(), words, "")
     return 0 if answer.fits else 1

@@ -39,8 +39,9 @@ Set = Annotated[list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", s
     "Replace one config field; may be repeated, as in num_key_value_heads=64"))]  # fmt: skip
 Gpu = Annotated[str, typer.Option(metavar="GPU", help=T("GPU 型號：", "Card: ") + ", ".join(GPUS))]
 Gpus = Annotated[int, typer.Option(metavar="N", min=1, help=T("卡數（張量平行）", "Number of cards (tensor parallel)"))]
-Weights = Annotated[WeightDtype, typer.Option(help=T("權重的儲存型別；stored：照檢查點的存法", "How weights are stored; stored: as in the "
-                                                     "checkpoint"))]  # fmt: skip
+Weights = Annotated[WeightDtype, typer.Option(metavar="DTYPE", help=T(
+    f"權重的儲存型別：{', '.join(BITS)}，或 stored（照檢查點的存法）",
+    f"How weights are stored: {', '.join(BITS)}, or stored (as in the checkpoint)"))]  # fmt: skip
 WeightGB = Annotated[float | None, typer.Option(metavar="GB", min=0, show_default=False, help=T(
     "權重的 GB 數（預設：參數量 × 型別）", "Weights in GB, if not parameters × dtype"))]  # fmt: skip
 RuntimeGB = Annotated[float, typer.Option(metavar="GB", min=0, help=T("執行環境每張卡占幾 GB", "Runtime per card, in GB"))]

@@ -8,7 +8,7 @@ The rules are data, each with the version, file and symbol in which it was read:
 """
 
 from kvlib.engines import llamacpp, sglang, transformers, vllm
-from kvlib.engines.plan import Ask, Engine, Line, Plan, Rule, checked
+from kvlib.engines.plan import Ask, Engine, Line, Plan, Rule, checked, named
 from kvlib.errors import SpecError
 from kvlib.spec import ModelSpec
 
@@ -49,6 +49,6 @@ def _answer(spec: ModelSpec, n_tokens: int, name: str, options: dict, what: str,
         known = ", ".join(list(Ask.__dataclass_fields__)[2:])
         raise SpecError(f"there is no option {unknown[0]!r}; expected one of {known}")
     if what == "admit" and options.get("pool_bytes") is not None:
-        raise SpecError("pool_bytes is the size of a pool; ask allocation() for it")
+        raise SpecError(f"{named('pool_bytes')} is the size of a pool; ask allocation() for it")
     ask = checked(Ask(spec, n_tokens, **options), engine)
     return Plan(ask, engine, meaning, **getattr(engine, what)(ask))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from kvlib.engines.labels import kind
 from kvlib.engines.plan import Ask
 from kvlib.errors import SpecError
 from kvlib.spec import Layer
@@ -49,13 +50,10 @@ def _caches(layer: Layer, ask: Ask) -> list[Cache]:
     per_token, size = ask.token_bytes(layer), ask.block_size
     found = []
     if per_token and layer.cap != 0:
-        if ask.hybrid and layer.cap is not None:
-            found.append(("chunked" if layer.cap == layer.chunk else "sliding", layer.cap))
-        else:
-            found.append(("latent" if layer.latent else "full", 0))
+        found.append((kind(layer, ask.hybrid), layer.cap if ask.hybrid and layer.cap is not None else 0))
     if per_token and layer.cross_tokens:
         found.append(("cross", layer.cross_tokens))
-    caches = [Cache(kind, span, layer, per_token, size, size * per_token) for kind, span in found]
+    caches = [Cache(name, span, layer, per_token, size, size * per_token) for name, span in found]
     state = ask.state_bytes(layer)
     return [*caches, Cache("state", 1, layer, 0, 0, state)] if state else caches
 
@@ -86,7 +84,7 @@ def _one_page(members: Group) -> Group:
             return replace(cache, block_size=cache.block_size * (page // cache.page), page=page)
         if cache.kind == "latent":
             raise SpecError(f"vLLM cannot give a latent page of {cache.page} B and one of {page} B the same size; "
-                            "choose another kv_dtype, or hybrid=False")  # fmt: skip
+                            "choose another kv_dtype, or hybrid=False (--no-hybrid)")  # fmt: skip
         return replace(cache, page=page)
 
     return [(i, fit(cache)) for i, cache in members]

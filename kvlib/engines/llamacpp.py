@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from kvlib.engines.labels import kind, layers
 from kvlib.engines.plan import Ask, Engine, Line, ceil_to
 from kvlib.engines.rules import RULES, VERSIONS
 from kvlib.errors import SpecError
@@ -22,13 +23,11 @@ def _rows(ask: Ask, cells: int, window_cells, streams: int) -> tuple[Line, ...]:
     for layer, n in Counter(ask.spec.layers).items():
         windowed = ask.hybrid and layer.cap is not None
         cell, here = ask.token_bytes(layer), window_cells(layer) if windowed else cells
-        label = T(f"{n} 層", f"{n} layers" if n > 1 else "1 layer")
         if cell:
-            lines.append(Line("window" if windowed else "full", label, f"{streams} × {n} × {here:,} × {cell:,} B",
-                              streams * n * here * cell))  # fmt: skip
+            key, formula = "window" if windowed else "full", f"{streams} × {n} × {here:,} × {cell:,} B"
+            lines.append(Line(key, layers(n, kind(layer, ask.hybrid)), formula, streams * n * here * cell))
         if layer.state_bytes:
-            label += T("，遞迴狀態", ", recurrent state")
-            lines.append(Line("state", label, f"{ask.batch} × {n} × {layer.state_bytes:,} B",
+            lines.append(Line("state", layers(n, "state"), f"{ask.batch} × {n} × {layer.state_bytes:,} B",
                               ask.batch * n * layer.state_bytes))  # fmt: skip
     return tuple(lines)
 
@@ -60,16 +59,17 @@ def allocate(ask: Ask) -> dict:
 def _notes(ask: Ask) -> tuple[str, ...]:
     notes = []
     if any(layer.state_bytes for layer in ask.spec.layers):
-        notes.append(T("llama.cpp 的遞迴狀態一律是 float32：以 dtype=float32 與 mamba_ssm_dtype=float32 讀入模型，數字才會相符",
-                       "llama.cpp keeps recurrent states in float32: read the model with dtype=float32 and "
-                       "mamba_ssm_dtype=float32 for its number"))  # fmt: skip
+        notes.append(T("llama.cpp 的遞迴狀態一律是 float32：加上 --set torch_dtype=null --set dtype=float32 "
+                       "--set mamba_ssm_dtype=float32，數字才會相符",
+                       "llama.cpp keeps recurrent states in float32: for its number add --set torch_dtype=null "
+                       "--set dtype=float32 --set mamba_ssm_dtype=float32"))  # fmt: skip
     if any(layer.token_bytes for layer in ask.spec.layers):
         notes.append(T("索引鍵按 vLLM 的 fp8 計；llama.cpp 以 K 的型別存放",
                        "index keys are counted in vLLM's fp8; llama.cpp keeps them in the type of K"))  # fmt: skip
     if ask.hybrid and any(layer.cap for layer in ask.spec.layers):
         notes.append(T("llama.cpp 沒替這個架構做視窗，或用了 --swa-full 時，每層都留全部 token：--no-hybrid（hybrid=False）",
                        "where the architecture has no windows there, or with --swa-full, every layer keeps all tokens: "
-                       "hybrid=False"))  # fmt: skip
+                       "--no-hybrid (hybrid=False)"))  # fmt: skip
     return tuple(notes)
 
 
@@ -81,4 +81,11 @@ ENGINE = Engine(
     admit=admit,
     allocate=allocate,
     rules=RULES["llama.cpp"],
+    formats=("fp32", "bf16", "fp16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"),
+    facts={
+        "n_ctx": ("n_ctx：合計 {:,} 個 token 的位置", "n_ctx: {:,} tokens in all"),
+        "cells": ("每個串流 {:,} 格，一格放一個 token", "cells per stream: {:,}, a token each"),
+        "streams": ("{:,} 個串流", "streams: {:,}"),
+    },
+    one_format=False,
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from kvlib.errors import SpecError, whole
 from kvlib.i18n import T
-from kvlib.kv_formats import kv_name, token_bytes
+from kvlib.kv_formats import kv_name, kv_pair, token_bytes
 from kvlib.spec import Layer, ModelSpec
 
 
@@ -92,6 +92,12 @@ class Plan:
         """Bytes on one rank of the largest stage, all sequences of the batch together."""
         return sum(line.nbytes for line in self.lines)
 
+    @property
+    def fact_texts(self) -> tuple[str, ...]:
+        """The facts in words, as "blocks per request: 257", in the current language; those that a line shows are left out."""
+        known = self.engine.facts
+        return tuple(T(*known[key]).format(n, ask=self.ask) for key, n in self.facts.items() if key in known)
+
     def as_dict(self) -> dict:
         """For JSON. The texts in label, formula, unit, notes and rules are in the current language."""
         ask = self.ask
@@ -110,7 +116,11 @@ class Plan:
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine in one version. defaults: the options it reads, with the value it uses when none is given."""
+    """An engine in one version.
+
+    defaults: the options it reads, with the value it uses when none is given. formats: the KV formats it stores.
+    one_format: must K and V have the same? facts: how to say each of a plan's facts, in both languages; {} is the number.
+    """
 
     name: str
     version: str
@@ -119,6 +129,19 @@ class Engine:
     partition: Callable[[int, int], list[int]] | None
     admit: Callable[[Ask], dict]
     allocate: Callable[[Ask], dict]
+    formats: tuple[str, ...]
+    facts: Mapping[str, tuple[str, str]]
+    one_format: bool = True
+
+    def check_format(self, kv_dtype: object) -> None:
+        """Raises SpecError for a format that the engine does not store."""
+        k, v = kv_pair(kv_dtype)
+        if wrong := next((f for f in (k, v) if f.name not in self.formats), None):
+            raise SpecError(f"{named('kv_dtype')} is {wrong.name!r}, which {self.name} does not store; choose one of "
+                            f"{', '.join(self.formats)}")  # fmt: skip
+        if self.one_format and k != v:
+            raise SpecError(f"{named('kv_dtype')} is {kv_name(kv_dtype)!r}, and {self.name} stores K and V alike; choose one "
+                            f"of {', '.join(self.formats)}")  # fmt: skip
 
     def stages(self, ask: Ask) -> list[range]:
         """The layers of each pipeline stage. Raises SpecError where the engine has no rule of its own for it."""
@@ -145,6 +168,16 @@ def last_first(n_layers: int, pp: int) -> list[int]:
     return [base + (stage >= pp - left) for stage in range(pp)]
 
 
+def short_of(ask: Ask, fit: int) -> tuple[str, ...]:
+    """A note where a pool holds only `fit` requests of n_tokens at a time, fewer than the batch."""
+    if fit >= ask.batch:
+        return ()
+    one = T(f"連一個 {ask.n_tokens:,} 個 token 的請求也放不下", f"not even one request of {ask.n_tokens:,} tokens fits")
+    some = T(f"{ask.batch:,} 個請求同時只放得下 {fit:,} 個，其餘要等",
+             f"{fit:,} of {ask.batch:,} requests fit at a time; the others wait")  # fmt: skip
+    return (some if fit else one,)
+
+
 def ceil_to(n: int, multiple: int) -> int:
     """`n` rounded up to a multiple."""
     return -(-n // multiple) * multiple
@@ -154,25 +187,39 @@ def checked(ask: Ask, engine: Engine) -> Ask:
     """`ask` with the engine's defaults filled in. Raises SpecError for a value out of range or an option it has not."""
     if not isinstance(ask.spec, ModelSpec):
         raise SpecError(f"spec is {ask.spec!r}; expected a ModelSpec: load_spec({ask.spec!r})")
-    kv_name(ask.kv_dtype)
+    engine.check_format(ask.kv_dtype)
     found = {name: whole(name, getattr(ask, name)) for name in ("tp", "pp", "batch")}
-    found["n_tokens"] = whole("n_tokens", ask.n_tokens, 0)
+    found["n_tokens"] = whole(named("n_tokens"), ask.n_tokens, 0)
     for name, absent in OPTIONS.items():
         value = getattr(ask, name)
         if name not in engine.defaults and value != absent:
-            raise SpecError(f"{name} is {value!r}, and {engine.name} has no such option; leave it out")
+            raise SpecError(f"{named(name)} is {value!r}, and {engine.name} has no such option; leave it out")
         if isinstance(absent, bool):
             if not isinstance(value, bool):
-                raise SpecError(f"{name} is {value!r}; expected true or false")
+                raise SpecError(f"{named(name)} is {value!r}; expected true or false")
         else:
-            found[name] = engine.defaults.get(name) if value is None else whole(name, value)
+            found[name] = engine.defaults.get(name) if value is None else whole(named(name), value)
     if "max_model_len" in engine.defaults and found["max_model_len"] is None:
         found["max_model_len"] = max(1, ask.n_tokens)
     if (longest := found["max_model_len"]) is not None and ask.n_tokens > longest:
-        raise SpecError(f"n_tokens is {ask.n_tokens} and more than max_model_len = {longest}; raise max_model_len")
+        raise SpecError(f"{named('n_tokens')} is {ask.n_tokens} and more than {named('max_model_len')} = {longest}; raise the "
+                        "latter")  # fmt: skip
     ask = replace(ask, **found)
     engine.stages(ask)
     return ask
+
+
+FLAGS = {
+    "n_tokens": "--tokens", "kv_dtype": "--kv-dtype", "block_size": "--block-size", "pool_bytes": "--pool-gb",
+    "max_num_batched_tokens": "--max-batched-tokens", "max_model_len": "--max-model-len",
+    "prefix_caching": "--no-prefix-caching", "hybrid": "--no-hybrid", "unified": "--unified",
+}  # fmt: skip
+"""What the command line calls an option, where that is another name."""
+
+
+def named(option: str) -> str:
+    """An option for those who call the library and for those at the command line: "max_model_len (--max-model-len)"."""
+    return f"{option} ({FLAGS[option]})" if option in FLAGS else option
 
 
 OPTIONS = {

@@ -3,7 +3,7 @@
 Every pool keeps one page, or one state, more than it hands out: writes of padded batches go there.
 """
 
-from kvlib.engines.plan import Ask, Engine, Line, ceil_to, last_first
+from kvlib.engines.plan import Ask, Engine, Line, ceil_to, last_first, short_of
 from kvlib.engines.rules import RULES, VERSIONS
 from kvlib.errors import SpecError
 from kvlib.i18n import T
@@ -98,7 +98,12 @@ def allocate(ask: Ask) -> dict:
     facts = {"tokens": full_tokens if full else window_tokens}
     facts |= {"window_tokens": window_tokens} if full and window else {}
     facts |= {"states": states} if state else {}
-    return {"lines": lines, "stage": stage, "blocks": facts["tokens"] // page, "facts": facts, "notes": _notes(ask)}
+    full_charge, _, window_charge, _ = _charges(ask)
+    pools = (full and (full_tokens - 1, full_charge), window and (window_tokens - 1, window_charge),
+             state and (states, _states(ask)))  # fmt: skip
+    fit = min((free // charge for free, charge in filter(None, pools)), default=ask.batch)
+    return {"lines": lines, "stage": stage, "blocks": facts["tokens"] // page, "facts": facts,
+            "notes": (*short_of(ask, fit), *_notes(ask))}  # fmt: skip
 
 
 def _share(tokens: int, page: int) -> int:
@@ -122,7 +127,7 @@ def _notes(ask: Ask) -> tuple[str, ...]:
     if ask.hybrid and _window(ask):
         notes.append(T("SGLang 只替部分架構設視窗池，其餘每層都留全部 token：--no-hybrid（hybrid=False）",
                        "only some architectures have a window pool; in others every layer keeps all tokens: "
-                       "hybrid=False"))  # fmt: skip
+                       "--no-hybrid (hybrid=False)"))  # fmt: skip
     if ask.tp > 1 and any(layer.state_bytes for layer in ask.spec.layers):
         notes.append(T("狀態按頭分到各卡", "the state is split over the ranks by heads"))
     return tuple(notes)
@@ -137,4 +142,10 @@ ENGINE = Engine(
     admit=admit,
     allocate=allocate,
     rules=RULES["sglang"],
+    formats=("fp32", "bf16", "fp16", "fp8", "mxfp8", "nvfp4", "fp8_ds_mla"),
+    facts={
+        "tokens": ("放得下 {:,} 個 token", "tokens that fit: {:,}"),
+        "window_tokens": ("視窗池 {:,} 個 token", "tokens of the window pool: {:,}"),
+        "states": ("{:,} 份狀態", "states: {:,}"),
+    },
 )

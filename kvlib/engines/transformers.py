@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from kvlib.engines.labels import kind, layers
 from kvlib.engines.plan import Ask, Engine, Line
 from kvlib.engines.rules import RULES, VERSIONS
 from kvlib.errors import SpecError
@@ -23,18 +24,15 @@ def _lines(ask: Ask, kept) -> tuple[Line, ...]:
     lines = []
     for layer, n in Counter(ask.spec.layers).items():
         cell, tokens = ask.token_bytes(layer), kept(layer)
-        label = T(f"{n} 層", f"{n} layers" if n > 1 else "1 layer")
         if cell and layer.cap != 0:
-            lines.append(Line("window" if layer.cap else "full", label, f"{ask.batch} × {n} × {tokens:,} × {cell:,} B",
-                              ask.batch * n * tokens * cell))  # fmt: skip
+            key, formula = "window" if layer.cap else "full", f"{ask.batch} × {n} × {tokens:,} × {cell:,} B"
+            lines.append(Line(key, layers(n, kind(layer)), formula, ask.batch * n * tokens * cell))  # fmt: skip
         if cell and layer.cross_tokens:
-            cross = label + T("，交叉注意力", ", cross-attention")
-            lines.append(Line("cross", cross, f"{ask.batch} × {n} × {layer.cross_tokens:,} × {cell:,} B",
+            lines.append(Line("cross", layers(n, "cross"), f"{ask.batch} × {n} × {layer.cross_tokens:,} × {cell:,} B",
                               ask.batch * n * layer.cross_tokens * cell))  # fmt: skip
         if layer.state_bytes:
             state = ask.state_bytes(layer)
-            lines.append(Line("state", label + T("，遞迴狀態", ", recurrent state"), f"{ask.batch} × {n} × {state:,} B",
-                              ask.batch * n * state))  # fmt: skip
+            lines.append(Line("state", layers(n, "state"), f"{ask.batch} × {n} × {state:,} B", ask.batch * n * state))
     return tuple(lines)
 
 
@@ -80,4 +78,6 @@ ENGINE = Engine(
     admit=admit,
     allocate=allocate,
     rules=RULES["transformers"],
+    formats=("fp32", "bf16", "fp16", "int8", "int4", "int4_g64"),
+    facts={"tokens": ("每個序列 {:,} 個 token 的位置", "tokens per sequence: {:,}")},
 )

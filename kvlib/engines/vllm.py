@@ -7,39 +7,36 @@ block is therefore as wide as the widest group, whoever holds it.
 """
 
 from kvlib.engines.groups import Cache, Group, cache_groups
-from kvlib.engines.plan import Ask, Engine, Line, middle_first
+from kvlib.engines.labels import LABELS
+from kvlib.engines.plan import Ask, Engine, Line, middle_first, short_of
 from kvlib.engines.rules import RULES, VERSIONS
 from kvlib.i18n import T
 
 
-def in_flight(ask: Ask) -> int:
-    """Tokens scheduled and not yet settled: one full step per batch under way, and scheduling ahead adds one batch."""
-    return (ask.pp + 1) * ask.max_num_batched_tokens
-
-
-def allowance(cache: Cache, n_tokens: int, flying: int) -> tuple[int, str]:
+def allowance(cache: Cache, n_tokens: int, ask: Ask, steps: int | None = None) -> tuple[int, str]:
     """Blocks of one group that a request of `n_tokens` may come to hold, and the arithmetic.
 
-    flying: tokens scheduled and not yet settled, whose blocks a window still keeps.
+    steps: how many steps may be scheduled and not yet settled, whose blocks a window still keeps; by default one per
+    batch under way, and one more because vLLM schedules ahead.
     """
-    size = cache.block_size
+    size, step = cache.block_size, ask.max_num_batched_tokens
+    steps = ask.pp + 1 if steps is None else steps
     if cache.kind == "state":
         return cache.span, str(cache.span)
-    tokens = {
-        "cross": cache.span,
-        "sliding": min(cache.span - 1 + flying, n_tokens),
-        "chunked": min(cache.span + flying, n_tokens),
-    }.get(cache.kind, n_tokens)
-    more = 1 if cache.kind == "sliding" else 0  # the window need not start at the beginning of a block
-    return -(-tokens // size) + more, f"⌈{tokens:,}/{size:,}⌉" + (" + 1" if more else "")
+    tokens, text = cache.span if cache.kind == "cross" else n_tokens, ""
+    less = {"sliding": 1, "chunked": 0}.get(cache.kind)
+    if less is not None and (kept := cache.span - less + steps * step) < n_tokens:
+        tokens, text = kept, f"({cache.span:,}{' − 1' * less} + {steps} × {step:,})"
+    more = cache.kind == "sliding"  # the window need not start at the beginning of a block
+    return -(-tokens // size) + more, f"⌈{text or f'{tokens:,}'}/{size:,}⌉" + " + 1" * more
 
 
-def reserved(cache: Cache, n_tokens: int, longest: int, flying: int) -> tuple[int, str]:
-    """The same in an engine started for `longest`: a window takes no more than its allowance there."""
+def reserved(cache: Cache, ask: Ask) -> tuple[int, str]:
+    """The same of a request of `ask.n_tokens`: a window takes no more than its allowance at max_model_len."""
     if cache.kind not in ("sliding", "chunked"):
-        return allowance(cache, n_tokens, flying)
-    whole = -(-n_tokens // cache.block_size), f"⌈{n_tokens:,}/{cache.block_size:,}⌉"
-    return min(whole, allowance(cache, longest, flying), key=lambda pair: pair[0])
+        return allowance(cache, ask.n_tokens, ask)
+    whole = -(-ask.n_tokens // cache.block_size), f"⌈{ask.n_tokens:,}/{cache.block_size:,}⌉"
+    return min(whole, allowance(cache, ask.max_model_len, ask), key=lambda pair: pair[0])
 
 
 def pool_block(ask: Ask, groups: list[Group]) -> tuple[int, int, str]:
@@ -61,13 +58,6 @@ def pool_block(ask: Ask, groups: list[Group]) -> tuple[int, int, str]:
     return stage, sizes[stage], " + ".join(parts)
 
 
-LABELS = {
-    "full": ("全注意力", "full attention"), "latent": ("潛在向量（MLA）", "latent (MLA)"),
-    "sliding": ("滑動視窗", "sliding window"), "chunked": ("分段注意力", "chunked attention"),
-    "cross": ("交叉注意力", "cross-attention"), "state": ("遞迴狀態", "recurrent state"),
-}  # fmt: skip
-
-
 def admit(ask: Ask) -> dict:
     """The blocks that the scheduler sets aside for the batch's requests."""
     groups = cache_groups(ask)
@@ -75,7 +65,7 @@ def admit(ask: Ask) -> dict:
     found: dict[tuple[str, int, str], int] = {}
     for group in groups:
         cache = group[0][1]
-        key = (cache.kind, *reserved(cache, ask.n_tokens, ask.max_model_len, in_flight(ask)))
+        key = (cache.kind, *reserved(cache, ask))
         found[key] = found.get(key, 0) + 1
     lines = []
     for (kind, blocks, text), n in found.items():
@@ -95,7 +85,7 @@ def allocate(ask: Ask) -> dict:
     stage, block, unit = pool_block(ask, groups)
     if not block:
         return {"lines": (), "notes": _notes(ask, groups)}
-    per_request = sum(allowance(group[0][1], ask.max_model_len, in_flight(ask))[0] for group in groups)
+    per_request = sum(allowance(group[0][1], ask.max_model_len, ask)[0] for group in groups)
     n_blocks = ask.batch * per_request + 1 if ask.pool_bytes is None else ask.pool_bytes // block
     text = (f"{ask.batch} × {per_request:,} + 1 = {n_blocks:,}" if ask.pool_bytes is None
             else f"⌊{ask.pool_bytes:,} / {block:,}⌋ = {n_blocks:,}")  # fmt: skip
@@ -104,7 +94,15 @@ def allocate(ask: Ask) -> dict:
     facts = {"block_bytes": block, "blocks_per_request": per_request, "requests": round(requests, 2),
              "tokens": int(requests * ask.max_model_len)}  # fmt: skip
     return {"lines": (line,), "stage": stage, "blocks": n_blocks, "unit": unit, "facts": facts,
-            "notes": _notes(ask, groups)}  # fmt: skip
+            "notes": (*_shortage(ask, groups, n_blocks, per_request), *_notes(ask, groups))}  # fmt: skip
+
+
+def _shortage(ask: Ask, groups: list[Group], n_blocks: int, longest: int) -> tuple[str, ...]:
+    """What does not fit into a pool of `n_blocks`. longest: blocks of a request of max_model_len."""
+    if n_blocks < longest:
+        return (T(f"連一個 {ask.max_model_len:,} 個 token 的請求也放不下：vLLM 不會啟動",
+                  f"not even one request of {ask.max_model_len:,} tokens fits: vLLM would not start"),)  # fmt: skip
+    return short_of(ask, (n_blocks - 1) // max(1, sum(reserved(group[0][1], ask)[0] for group in groups)))
 
 
 def _notes(ask: Ask, groups: list[Group]) -> tuple[str, ...]:
@@ -132,4 +130,13 @@ ENGINE = Engine(
     admit=admit,
     allocate=allocate,
     rules=RULES["vllm"],
+    formats=("fp32", "bf16", "fp16", "fp8", "fp8_per_token_head", "int8_per_token_head", "int4_per_token_head", "nvfp4",
+             "fp8_ds_mla"),
+    facts={
+        "blocks_per_request": ("一個 {ask.max_model_len:,} 個 token 的請求要 {:,} 個區塊",
+                               "blocks of a request of {ask.max_model_len:,} tokens: {:,}"),
+        "requests": ("放得下 {:,.2f} 個這樣的請求", "such requests: {:,.2f}"),
+        "tokens": ("即 {:,} 個 token（照 vLLM 紀錄的算法，保留不用的那個區塊也算在內）",
+                   "their tokens: {:,} (as vLLM's log counts, the block that is never handed out included)"),
+    },
 )

@@ -1,12 +1,11 @@
 """The tensors of layers that keep a recurrent state instead of keys and values, one function per kind.
 
-Each takes the fields of the config and the layer, and returns the tensors of one layer. A rule that reads several
-fields to size a feed-forward block stands here too.
+Each takes the fields of the config and the layer, and returns the tensors of that layer.
 """
 
 from kvlib.fields import Fields
 from kvlib.layouts.blocks import linear, norm
-from kvlib.layouts.facts import Uncounted, first
+from kvlib.layouts.facts import first
 from kvlib.spec import Layer, Weight
 
 PART = "recurrent"
@@ -161,38 +160,3 @@ def rg_lru(fields: Fields, _layer: Layer) -> list[Weight]:
         *(w for x in ("input", "recurrent") for w in _vector(f"{x}_gate", n_heads, block, block)),
         *(w for x in ("input", "recurrent") for w in _vector(f"{x}_gate.bias", n_heads, block)),
     ]
-
-
-def mamba2_with_shared_blocks(fields: Fields, layers: tuple[Layer, ...]) -> list[Weight]:
-    """All layers of Zamba2: Mamba-2 in each, and before some of them one of a few transformer blocks that they share.
-
-    The block reads the hidden state beside the embedding, so it is twice as wide; what each user of it has for itself is a
-    projection back and low-rank adapters.
-    """
-    hidden, inner, rank = (fields.integer(x) for x in ("hidden_size", "intermediate_size", "adapter_rank"))
-    wide = fields.optional("attention_hidden_size") or 2 * hidden
-    attended = fields.integer("num_attention_heads") * fields.integer("head_dim")
-    keys = fields.integer("num_key_value_heads") * fields.integer("head_dim")
-    users = sum(layer.values_per_token > 0 for layer in layers)
-    shared, bias = min(users, fields.integer("num_mem_blocks")), fields.flag("add_bias_linear", default=False)
-    if not fields.flag("tie_word_embeddings", default=True):
-        raise Uncounted(f"{fields.where}: tie_word_embeddings is false, and whether the shared blocks are shared then is not known")
-    if fields.integer("mamba_expand") * hidden % fields.integer("mamba_n_heads"):
-        raise Uncounted(f"{fields.where}: mamba_n_heads does not divide mamba_expand times hidden_size; correct one of them")
-    always = fields.replaced({"use_conv_bias": True, "mamba_d_head": None})  # what the class does not look at
-    weights = [w for layer in layers for w in mamba2(always, layer)] + norm("layer norms", hidden) * len(layers)
-    for name, out, into in (("q", attended, wide), ("k", keys, wide), ("v", keys, wide), ("o", hidden, attended)):
-        weights += linear(f"{name}_proj", "attention", out, into, count=shared)
-    weights += linear("mlp.gate_up_proj", "feed-forward", 2 * inner, hidden, bias, count=shared)
-    weights += linear("mlp.down_proj", "feed-forward", hidden, inner, bias, count=shared)
-    weights += [*norm("block norms", wide), *norm("block norms", hidden)] * shared
-    weights += linear("linear", "attention", hidden, hidden, count=users)
-    weights += _adapter("mlp", "feed-forward", 2 * inner, hidden, rank, users)
-    if fields.flag("use_shared_attention_adapter", default=False):
-        weights += _adapter("attention", "attention", wide, wide, rank, 3 * users)
-    return weights
-
-
-def _adapter(name: str, part: str, out: int, into: int, rank: int, count: int) -> list[Weight]:
-    """A low-rank correction of a shared map."""
-    return linear(f"{name}.adapter_a", part, rank, into, count=count) + linear(f"{name}.adapter_b", part, out, rank, count=count)

@@ -6,7 +6,7 @@ read in the classes that come with the checkpoints, and published parameter coun
 
 from dataclasses import replace
 
-from kvlib.layouts import encoders, extras, mixers
+from kvlib.layouts import encoders, extras, mixers, rules, stacks
 from kvlib.layouts.facts import TIED, Experts, Layout
 
 
@@ -42,10 +42,10 @@ GLM4_MOE = Layout(qk_norm="head", qk_norm_when=("use_qk_norm", False), o_bias=Fa
 QWEN_MOE = Experts("step", shared_gate=True, **SHARED)
 QWEN3_NEXT = Layout(qk_norm="head", q_gate="query", mixer=mixers.gated_delta_net, experts=QWEN_MOE)
 ERNIE = Layout(tied=TIED, **_biases("qkv", "o", "mlp", field="use_bias"))
-LFM2 = Layout(tied=TIED, qk_norm="head", mixer=mixers.short_conv, mlp_width=extras.adjusted_width, **PLAIN)
+LFM2 = Layout(tied=TIED, qk_norm="head", mixer=mixers.short_conv, mlp_width=rules.adjusted_width, **PLAIN)
 GPT2 = Layout(tied=TIED, positions=("max_position_embeddings", 0), gated=False,
-              mlp_width=extras.times_hidden("n_inner", "intermediate_size"), **BIASED)  # fmt: skip
-GPT_J = Layout(gated=False, norms=1, head_bias=True, mlp_width=extras.times_hidden("n_inner"), mlp_bias=True, norm_bias=True,
+              mlp_width=rules.times_hidden("n_inner", "intermediate_size"), **BIASED)  # fmt: skip
+GPT_J = Layout(gated=False, norms=1, head_bias=True, mlp_width=rules.times_hidden("n_inner"), mlp_bias=True, norm_bias=True,
                **PLAIN)  # fmt: skip
 FAIRSEQ = Layout(tied=TIED, gated=False, mlp_width="ffn_dim", **BIASED)
 
@@ -72,10 +72,10 @@ LAYOUTS: dict[str, Layout] = {
     "gemma2": GEMMA2,
     "gemma3_text": replace(GEMMA2, qk_norm="head"),
     "gemma3n_text": replace(GEMMA2, qk_norm="head", extra=(extras.per_layer_inputs, extras.alternating_updates)),
-    "gemma4_text": Layout(tied=TIED, norms=extras.norms_around_experts, qk_norm="head", key_is_value=("attention_k_eq_v", False),
+    "gemma4_text": Layout(tied=TIED, norms=rules.norms_around_experts, qk_norm="head", key_is_value=("attention_k_eq_v", False),
                           extra=(extras.per_layer_inputs, extras.experts_beside, extras.double_width)),
     "glm4": replace(GLM, norms=4),
-    "hyperclovax": replace(LLAMA, norms=extras.post_norms),
+    "hyperclovax": replace(LLAMA, norms=rules.post_norms),
     "exaone4": Layout(qk_norm="head", **PLAIN),
     "cohere": replace(COHERE, qk_norm="full", qk_norm_when=("use_qk_norm", False)),
     "cohere2": COHERE,
@@ -83,31 +83,31 @@ LAYOUTS: dict[str, Layout] = {
     # no gate
     "arcee": replace(LLAMA, gated=False),
     "nanochat": Layout(gated=False, norms=0, final_norm=False),
-    **_rows("apertus apertus1p5_text", Layout(gated=False, qk_norm="head", extra=(extras.learned_activation,))),
+    "apertus": Layout(gated=False, qk_norm="head", extra=(extras.learned_activation,)),
     "nemotron": Layout(gated=False, norm_bias=True, **MLP_BIAS),
     "jais2": Layout(gated=False, norm_bias=True, mlp_bias=("mlp_bias", True), **_biases("qkv", "o", field="attention_bias", absent=True)),
     "starcoder2": Layout(tied=TIED, gated=False, norm_bias=True, **_biases("qkv", "o", "mlp", field="use_bias", absent=True)),
     "phi": Layout(gated=False, norms=1, head_bias=True, qk_norm="head", qk_norm_when=("qk_layernorm", False), qk_norm_bias=True, **BIASED),
     "persimmon": Layout(gated=False, qk_norm="head", qk_norm_when=("qk_layernorm", True), qk_norm_bias=True, **BIASED),
-    "stablelm": Layout(norms=extras.one_norm_if_parallel, norm_bias=True, qkv_bias=("use_qkv_bias", False), o_bias=False,
+    "stablelm": Layout(norms=rules.one_norm_if_parallel, norm_bias=True, qkv_bias=("use_qkv_bias", False), o_bias=False,
                        qk_norm="full", qk_norm_when=("qk_layernorm", False)),
     **_rows("gpt2 gpt-sw3 gpt_bigcode", GPT2),
     "gpt_neo": replace(GPT2, qkv_bias=False),
-    "openai-gpt": replace(GPT2, final_norm=False, mlp_width=extras.times_hidden()),
+    "openai-gpt": replace(GPT2, final_norm=False, mlp_width=rules.times_hidden()),
     **_rows("gptj codegen", GPT_J),
     "gpt_neox": Layout(gated=False, mlp_bias=True, norm_bias=True, **_biases("qkv", "o", field="attention_bias", absent=True)),
-    "gpt_neox_japanese": Layout(tied=TIED, gated=False, mlp_width=extras.multiple_of_hidden, norm_bias=True,
+    "gpt_neox_japanese": Layout(tied=TIED, gated=False, mlp_width=rules.multiple_of_hidden, norm_bias=True,
                                 extra=(extras.one_output_bias,), **PLAIN),
     "opt": Layout(tied=TIED, positions=("max_position_embeddings", 2), embedding_width="word_embed_proj_dim", gated=False,
-                  mlp_width="ffn_dim", norms=extras.affine_norms, final_norm=extras.norm_at_the_end, norm_bias=True,
+                  mlp_width="ffn_dim", norms=rules.affine_norms, final_norm=rules.norm_at_the_end, norm_bias=True,
                   **_biases("qkv", "o", "mlp", field="enable_bias", absent=True)),
     "xglm": FAIRSEQ,
     "biogpt": replace(FAIRSEQ, positions=("max_position_embeddings", 2), mlp_width="intermediate_size"),
     "ctrl": replace(FAIRSEQ, mlp_width="dff", head_bias=True),
-    "bloom": Layout(tied=TIED, embedding_norm=True, gated=False, mlp_width=extras.times_hidden(), **BIASED),
-    "falcon": Layout(tied=TIED, gated=False, norms=extras.parallel_norms, norm_bias=True,
-                     mlp_width=extras.times_hidden("ffn_hidden_size"), **_biases("qkv", "o", "mlp", field="bias")),
-    "mpt": Layout(tied=TIED, gated=False, mlp_width=extras.times_hidden(), **PLAIN),
+    "bloom": Layout(tied=TIED, embedding_norm=True, gated=False, mlp_width=rules.times_hidden(), **BIASED),
+    "falcon": Layout(tied=TIED, gated=False, norms=rules.parallel_norms, norm_bias=True,
+                     mlp_width=rules.times_hidden("ffn_hidden_size"), **_biases("qkv", "o", "mlp", field="bias")),
+    "mpt": Layout(tied=TIED, gated=False, mlp_width=rules.times_hidden(), **PLAIN),
     # mixtures of experts
     "mixtral": MIXTRAL,
     "minimax_m2": replace(MIXTRAL, qk_norm="full"),
@@ -136,7 +136,7 @@ LAYOUTS: dict[str, Layout] = {
     "glm4_moe": GLM4_MOE,
     "sarvam_moe": replace(GLM4_MOE, qk_norm_when=("use_qk_norm", True)),
     "dots1": replace(QWEN3, experts=DEEPSEEK),
-    "hy_v3": replace(QWEN3, experts=Experts("first dense", shared_width=extras.shared_or_dense), **MLP_BIAS),
+    "hy_v3": replace(QWEN3, experts=Experts("first dense", shared_width=rules.shared_or_dense), **MLP_BIAS),
     "exaone_moe": Layout(qk_norm="head", experts=DEEPSEEK, **PLAIN),
     "afmoe": Layout(qk_norm="head", q_gate="value", norms=4, experts=replace(DEEPSEEK, correction=True)),
     "solar_open": Layout(o_bias=False, experts=Experts(shared=True)),
@@ -158,12 +158,12 @@ LAYOUTS: dict[str, Layout] = {
     **_rows("minimax minimax_text_01 minimax_m1", MINIMAX),
     "lfm2": LFM2,
     "lfm2_moe": replace(LFM2, mlp_width="intermediate_size", experts=Experts("first dense")),
-    "lfm3": Layout(tied=TIED, norms=extras.sandwich_norms, qk_norm="head", q_gate="head", q_gate_when=("use_attention_gate", True),
+    "lfm3": Layout(tied=TIED, norms=rules.sandwich_norms, qk_norm="head", q_gate="head", q_gate_when=("use_attention_gate", True),
                    mixer=mixers.short_conv),
-    "recurrent_gemma": Layout(tied=TIED, mixer=mixers.rg_lru, mlp_bias=True, mlp_width=extras.half_width, o_bias=True),
+    "recurrent_gemma": Layout(tied=TIED, mixer=mixers.rg_lru, mlp_bias=True, mlp_width=rules.half_width, o_bias=True),
     # layers that only a rule of their own describes
-    "zamba2": Layout(tied=TIED, norms=0, blocks=mixers.mamba2_with_shared_blocks),
-    "nemotron-nas": Layout(norms=0, blocks=extras.searched_blocks),
+    "zamba2": Layout(tied=TIED, norms=0, blocks=stacks.mamba2_with_shared_blocks),
+    "nemotron-nas": Layout(norms=0, blocks=stacks.searched_blocks),
     **_rows("bart plbart mvp", Layout(tied=TIED, positions=("max_position_embeddings", 2), embedding_norm=True, final_norm=False,
                                   norms=0, norm_bias=True, blocks=encoders.bart)),
     "mbart": Layout(tied=TIED, positions=("max_position_embeddings", 2), embedding_norm=True, norms=0, norm_bias=True,

@@ -82,7 +82,7 @@ class Comparison:
             shown.add_row(literal(_folded(side.spec.name)), *(read(side) for _, read in columns))
         out.print(shown)
         for side in self.sides:
-            show_notes(out, [f"{side.spec.name}: {note}" for note in side.as_dict()["notes"]])
+            show_notes(out, [side.spec.name + T("：", ": ") + note for note in side.as_dict()["notes"]])
 
     def _columns(self) -> list[tuple[str, Callable[[Side], str]]]:
         growths = [side.growth for side in self.sides]

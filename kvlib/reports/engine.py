@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kvlib.i18n import T
-from kvlib.reports.screen import indented, size, table
+from kvlib.reports.screen import say, size, table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,9 +21,9 @@ def show_engine(out: Console, plan: Plan) -> None:
     ranks += [f"PP {ask.pp}" + T(f"，第 {plan.stage + 1} 段", f", stage {plan.stage + 1}")] * (ask.pp > 1)
     out.print(f"\n[bold]{plan.engine.name}[/] {plan.engine.version}" + "".join(f" · {rank}" for rank in ranks))
     options = {name: getattr(ask, name) for name in plan.engine.defaults}
-    out.print(_named({name: n for name, n in options.items() if n is not None and not isinstance(n, bool)}), style="dim")
+    say(out, _named({name: n for name, n in options.items() if n is not None and not isinstance(n, bool)}))
     if plan.unit:
-        out.print(T("一個區塊：", "one block: ") + plan.unit, style="dim", markup=False)
+        say(out, T("一個區塊：", "one block: ") + plan.unit)
 
 
 def show_plan(out: Console, plan: Plan, name: str) -> None:
@@ -35,7 +35,7 @@ def show_plan(out: Console, plan: Plan, name: str) -> None:
     out.print(f"{name} = {size(plan.nbytes)}")
     facts = {key: n for key, n in plan.facts.items() if key not in ("block_bytes", "bytes_after_prefill")}  # shown already
     if facts:
-        out.print(_named(facts), style="dim")
+        say(out, _named(facts))
 
 
 def _named(numbers: Mapping[str, float]) -> str:
@@ -47,5 +47,5 @@ def show_rules(out: Console, plan: Plan) -> None:
     """All rules of the engine, and where each was read."""
     out.print("\n" + T(f"規則讀自 {plan.engine.name} {plan.engine.version}：", f"Rules, read in {plan.engine.name} {plan.engine.version}:"))
     for rule in plan.engine.rules:
-        out.print(f"- {rule.text}", markup=False)
-        out.print(indented(rule.where))
+        say(out, f"- {rule.text}", "")
+        say(out, rule.where, indent="  ")

@@ -9,8 +9,8 @@ from kvlib.i18n import T
 from kvlib.kv_formats import kv_pair
 from kvlib.memory import Term, kv_bytes, kv_growth, kv_terms
 from kvlib.reports.engine import show_engine, show_plan, show_rules
-from kvlib.reports.rows import rows_of
-from kvlib.reports.screen import bold, console, sequences, show_notes, size, table
+from kvlib.reports.rows import legend, rows_of
+from kvlib.reports.screen import bold, console, say, sequences, show_notes, size, table
 from kvlib.spec import ModelSpec
 from kvlib.units import format_bytes
 
@@ -91,12 +91,12 @@ class Estimate:
             show_plan(out, plan, name)
         show_notes(out, [*self.notes, *(note for plan in plans for note in plan.notes)])
         if self.verbose:
-            out.print(T("設定的出處：", "Config: ") + self.spec.source, style="dim", markup=False)
+            say(out, T("設定的出處：", "Config: ") + self.spec.source)
             if plans:
                 show_rules(out, plans[0])
         elif not plans:
-            out.print(T("理想值只算模型之後還用得到的；引擎通常占得更多，見 --engine vllm。",
-                        "Ideal: the K and V that are still needed. An engine takes more: --engine vllm."), style="dim")  # fmt: skip
+            say(out, T("理想值只算模型之後還用得到的；引擎通常占得更多，見 --engine vllm。",
+                       "Ideal: the K and V that are still needed. An engine takes more: --engine vllm."))  # fmt: skip
 
     def _print_ideal(self, out: Console) -> None:
         bits = {f.bits for f in kv_pair(self.kv_dtype)}
@@ -111,9 +111,9 @@ class Estimate:
             shown.add_row(str(row.n_layers), row.what, row.one, tokens, f"{row.nbytes:,}")
         out.print(shown)
         out.print(T("理想值", "ideal") + " = " + size(self.nbytes))
-        formula = (T("層 × 值 × token", "layers × values × tokens") + f" × {per_value:g} B" if plain
-                   else T("層 × 每個 token 的位元組 × token", "layers × bytes per token × tokens"))  # fmt: skip
-        out.print(f"{formula} × {self.batch} {sequences(self.batch)}", style="dim")
+        values = (T("層 × 值 × token", "layers × values × tokens") + f" × {per_value:g} B" if plain
+                  else T("層 × 每個 token 的位元組 × token", "layers × bytes per token × tokens"))  # fmt: skip
+        say(out, legend(rows, values, f"{self.batch} {sequences(self.batch)}"))
         self._print_growth(out)
 
     def _print_growth(self, out: Console) -> None:
@@ -124,4 +124,4 @@ class Estimate:
             text += T("（那些層封頂於 ", " (their part stops at ") + format_bytes(growth.capped) + T("）", ")")
         if growth.constant:
             text += T("；每個序列固定 ", "; constant per sequence: ") + format_bytes(growth.constant)
-        out.print(text)
+        say(out, text, "")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kvlib.fit import Reading, longest_sequence
 from kvlib.i18n import T
-from kvlib.reports.screen import bold, console, gb, sequences, show_notes, table
+from kvlib.reports.screen import bold, console, gb, say, sequences, show_notes, table
 from kvlib.units import format_bytes
 
 
@@ -82,7 +82,7 @@ class FitReport:
         if longest:
             notes.append(T(f"這個模型的上限是 {longest:,} 個 token", f"the model itself goes up to {longest:,} tokens"))
         for note in notes:
-            out.print(note, style="dim", markup=False)
+            say(out, note)
         if not self.fits:
             out.print(T("放不下：", "Does not fit: ") + f"{n:,} {T('個 token ×', 'tokens,')} 1 {sequences(1)}", style="bold red")
         show_notes(out, b.spec.notes)

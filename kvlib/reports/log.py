@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kvlib.engine_log import Explanation
 from kvlib.i18n import T
 from kvlib.kv_formats import kv_name
-from kvlib.reports.screen import bold, console, show_notes, table
+from kvlib.reports.screen import bold, console, say, show_notes, table
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class LogReport:
         x, ask, out = self.found, self.found.reading.ask, console()
         out.print(f"{bold(ask.spec.name)} · vLLM {x.lines.version or ''}".rstrip() + (f" · TP {ask.tp}" if ask.tp > 1 else "")
                   + (f" · PP {ask.pp}" if ask.pp > 1 else "") + f" · {kv_name(ask.kv_dtype)}")  # fmt: skip
-        out.print(T("一個區塊：", "one block: ") + f"{x.reading.unit} = {x.reading.block:,} B", style="dim", markup=False)
+        say(out, T("一個區塊：", "one block: ") + f"{x.reading.unit} = {x.reading.block:,} B")
         shown = table("", T("紀錄", "log"), T("算出來", "computed"), T("算式", "arithmetic"), "", right=(1, 2), dim=(3,), fold=(0, 3))
         for check in x.checks:
             verdict = f"[{'green' if check.agree else 'red'}]{check.verdict}[/]"

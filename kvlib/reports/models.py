@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 
 from kvlib.catalogue import Entry
 from kvlib.i18n import T
-from kvlib.reports.screen import bold, console, indented, literal, table
+from kvlib.reports.screen import bold, console, literal, say, table
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,6 @@ class Catalogue:
         out.print(shown)
         for e in self.entries if self.verbose else ():
             out.print(f"\n{bold(e.preset)} {literal(e.hub_id)}")
-            out.print(indented(e.source))
+            say(out, e.source, indent="  ")
         n = len(self.entries)
         out.print(T(f"{n} 個模型，bf16", f"{n} model{'s' * (n > 1)}, bf16"), style="dim")

@@ -1,6 +1,6 @@
 """The lines of an estimate: what one group of equal layers keeps, part by part."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kvlib.i18n import T
@@ -10,13 +10,17 @@ from kvlib.spec import Layer
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the sum. what: what is kept. one: what one token of it is, as people write it. tokens: None for a state."""
+    """One line of the sum. what: what is kept. one: what one token of it is, as people write it. tokens: None for a state.
+
+    of: whose bytes these are, empty where there are none.
+    """
 
     n_layers: int
     what: str
     one: str
     tokens: int | None
     nbytes: int
+    of: str = ""
 
 
 def rows_of(term: Term, batch: int, tp: int, plain: bool) -> Iterator[Row]:
@@ -24,21 +28,33 @@ def rows_of(term: Term, batch: int, tp: int, plain: bool) -> Iterator[Row]:
     layer, n = term.layer, term.n_layers
     kv = term.token_bytes - layer.token_bytes
     one = _values(term, plain) if term.values else ""
+    of = T("潛在向量", "latent") if layer.latent else T("K 與 V", "K and V")
     if layer.shared_with is not None:
         reads = T(f"讀第 {layer.shared_with} 層（從零數）", f"reads layer {layer.shared_with}")
         yield Row(n, reads, "", None, 0)
     elif kv and layer.cap != 0:
-        yield Row(n, _span(layer), one, term.retained, n * batch * term.retained * kv)
+        yield Row(n, _span(layer), one, term.retained, n * batch * term.retained * kv, of)
     if layer.token_bytes and term.token_bytes and layer.cap != 0:
-        yield Row(n, T("索引鍵", "index keys"), f"{layer.token_bytes} B", term.retained, n * batch * term.retained * layer.token_bytes)
+        index = T("索引鍵", "index keys")
+        yield Row(n, index, f"{layer.token_bytes} B", term.retained, n * batch * term.retained * layer.token_bytes, index)
     if layer.cross_tokens and term.token_bytes:
         cross = layer.cross_tokens
-        yield Row(n, T("編碼器", "encoder"), one, cross, n * batch * cross * term.token_bytes)
+        yield Row(n, T("編碼器", "encoder"), one, cross, n * batch * cross * term.token_bytes, of)
     if layer.state_bytes:
-        state = layer.rank_state_bytes(tp)
-        yield Row(n, T("遞迴狀態", "state"), f"{state:,} B", None, n * batch * state)
+        state, name = layer.rank_state_bytes(tp), T("遞迴狀態", "state")
+        yield Row(n, name, f"{state:,} B", None, n * batch * state, name)
     if layer == Layer():
         yield Row(n, T("不留", "nothing"), "", None, 0)
+
+
+def legend(rows: Iterable[Row], values: str, times: str) -> str:
+    """How the rows' bytes come about: values for K and V or a latent, times the sequences; empty where there are no bytes."""
+    how = {T("索引鍵", "index keys"): T("層 × 位元組 × token", "layers × bytes × tokens"),
+           T("遞迴狀態", "state"): T("層 × 位元組", "layers × bytes")}  # fmt: skip
+    found = {row.of: how.get(row.of, values) for row in rows if row.of}
+    if len(found) < 2:
+        return "".join(f"{text} × {times}" for text in found.values())
+    return T("；", "; ").join([*(of + T("：", ": ") + text for of, text in found.items()), T("都 × ", "all × ") + times])
 
 
 def _span(layer: Layer) -> str:

@@ -13,7 +13,6 @@ from kvlib.units import GB, GiB, format_bytes
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.padding import Padding
     from rich.table import Table
 
 
@@ -21,6 +20,9 @@ def console() -> Console:
     """Where reports go: no colours guessed into numbers, no pictures into names."""
     from rich.console import Console
 
+    from kvlib.reports.wrap import wrap_chinese
+
+    wrap_chinese()
     return Console(highlight=False, emoji=False)
 
 
@@ -51,12 +53,12 @@ def bold(text: str) -> str:
     return f"[bold]{literal(text)}[/]"
 
 
-def indented(text: str) -> Padding:
-    """A source under what it says, dim."""
-    from rich.padding import Padding
+def say(out: Console, text: str, style: str = "dim", indent: str = "") -> None:
+    """A text as it stands, in lines that fit and end without spaces."""
     from rich.text import Text
 
-    return Padding(Text(text, overflow="fold"), (0, 0, 0, 2), style="dim", expand=False)
+    for line in Text(text).wrap(out, out.width - len(indent), overflow="fold"):
+        out.print(indent + line.plain.rstrip(), style=style, markup=False)
 
 
 def sequences(n: int) -> str:
@@ -82,4 +84,4 @@ def gib(n: int) -> str:
 def show_notes(out: Console, notes: Iterable[str]) -> None:
     """What a person should know about an answer, each once."""
     for note in dict.fromkeys(notes):
-        out.print(note, style="yellow", markup=False)
+        say(out, note, "yellow")

@@ -25,8 +25,8 @@ LEAVES = {
 FUSED = {"gate_proj": ("gate_proj", "gate_up_proj", "w1", "dense_h_to_4h"),
          "up_proj": ("up_proj", "gate_up_proj", "w3", "dense_h_to_4h", "fc1", "c_fc", "fc_in"),
          "down_proj": ("down_proj", "w2", "dense_4h_to_h", "fc2", "c_proj", "fc_out")}  # fmt: skip
-IRRELEVANT = re.compile(r"norm|embed|vision|visual|image|audio|projector|wte|wpe|conv1d|patch|ln_|mtp|eh_proj|shared_head|bias")
-"""Names of modules that are no linear map of a text decoder."""
+IRRELEVANT = re.compile(r"norm|embed|vision|visual|image|audio|projector|wte|wpe|conv1d|patch|ln_|mtp|eh_proj|shared_head|bias|lm_head")
+"""Names of modules that are no linear map of a text decoder, or of a head that is tied."""
 
 
 class Names:

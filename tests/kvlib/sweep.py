@@ -56,7 +56,8 @@ def judge(model_type: str) -> Verdict:
     if scaled and (scaled.status == "wrong" or status == "not comparable"):
         status = scaled.status
     parts = [f"{x.status}: {x.detail}" if x.status != "right" else f"right {x.detail}" for x in (default, scaled) if x]
-    return Verdict(model_type, status, ("needs " + ", ".join(needed) + "; " if needed else "") + " | scaled ".join(parts))
+    needs = f"needs {', '.join(needed)}; " if needed else ""
+    return Verdict(model_type, status, needs + " | scaled ".join(parts))
 
 
 def compare(model_type: str, changes: dict) -> Verdict:
@@ -117,7 +118,7 @@ def _differences(spec: ModelSpec, held: dict[int, list[Held]], state_dtype: torc
     if all(x.window is None or x.window <= almost for x in held[5]):
         if answer != right:
             yield f"{answer}, transformers {right}"
-    elif (answer.per_token_early, answer.constant) != (early, constant):  # the longest context does not go beyond the window
+    elif (answer.per_token_early, answer.constant) != (early, constant):  # no context goes beyond the window
         yield f"{answer}, transformers early {early}, constant {constant}"
 
 

@@ -6,7 +6,8 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_N
 MODEL_TYPES = tuple(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
 
 ROPE = {"rope_type": "default", "rope_theta": 10000.0}
-QSA = {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 256, "indexer_budget": 64, "indexer_compress_ratio": 1}
+QSA = {"indexer_n_heads": 4, "indexer_kv_heads": 1, "indexer_head_dim": 256, "indexer_budget": 64,
+       "indexer_compress_ratio": 1}  # fmt: skip
 
 NEEDED: dict[str, dict] = {
     "bamba": {"attn_layer_indices": [1, 5]},
@@ -89,7 +90,8 @@ def scaled_changes(model_type: str, default: PreTrainedConfig) -> dict[str, obje
     changes = {name: value for name, value in SCALED.items() if _value(default, name) is not None}
     if "kv_lora_rank" in changes:
         changes |= MLA
-    return {k: v for k, v in (NEEDED.get(model_type, {}) | changes | SCALED_TOO.get(model_type, {})).items() if v is not None}
+    changes = NEEDED.get(model_type, {}) | changes | SCALED_TOO.get(model_type, {})
+    return {name: value for name, value in changes.items() if value is not None}
 
 
 def _value(config: PreTrainedConfig, name: str) -> object:

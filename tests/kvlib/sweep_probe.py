@@ -22,7 +22,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from transformers import AutoModelForCausalLM, DynamicCache, EncoderDecoderCache, PreTrainedConfig, PreTrainedModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-NOT_CACHE = ("logits", "logits_ngram", "loss", "last_hidden_state", "encoder_last_hidden_state", "hidden_states", "attentions")
+NOT_CACHE = ("logits", "logits_ngram", "loss", "last_hidden_state", "encoder_last_hidden_state", "hidden_states",
+             "attentions")  # fmt: skip
 TOKENS = "keys", "values"
 
 
@@ -98,7 +99,8 @@ def run(model: PreTrainedModel, n_tokens: int, batch: int = 1, encoder_tokens: i
         takes = signature(model.forward).parameters
         name = next(x for x in ("encoder_outputs", "cross_attention_states", "encoder_hidden_states") if x in takes)
         inputs[name] = (encoded,) if name == "encoder_outputs" else encoded
-    with torch.no_grad(), MetaAnswersYes(), meta_config.patch(meta_nonzero_assume_all_nonzero=True), warnings.catch_warnings():
+    answers = meta_config.patch(meta_nonzero_assume_all_nonzero=True)
+    with torch.no_grad(), MetaAnswersYes(), answers, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = _found(model, model(**inputs, return_dict=True))
         if not [x for x in found if not x.is_state]:  # it fills a cache that it is given, and returns none

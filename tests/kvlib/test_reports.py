@@ -1,6 +1,7 @@
 """What the reports print and what they give to programs: schemas, 80 columns, and sums that add up."""
 
 import json
+import re
 from io import StringIO
 from pathlib import Path
 
@@ -188,3 +189,61 @@ def test_every_kv_format_can_be_asked_for(capsys):
     for name in KV_FORMATS:
         model = "deepseek-v3" if name == "fp8_ds_mla" else "llama-3-8b"
         assert json.loads(printed(f"estimate {model} --kv-dtype {name} --json", capsys))["kv_dtype"] == name
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+@pytest.mark.parametrize("line", ["models --search gemma-3-27 -v", "estimate gemma-3-27b --engine llama.cpp -v"])
+def test_wrapped_sources_and_notes_end_without_spaces(line, lang, capsys):
+    text = printed(line, capsys, lang)
+    source = text[text.index("text_config of") :]
+    assert [row for row in source.splitlines() if row != row.rstrip()] == []
+    assert load_spec("gemma-3-27b").source in " ".join(source.split())
+
+
+def test_the_legend_says_how_each_kind_of_row_comes_about(capsys):
+    def legend(line):
+        return next(row for row in printed(line, capsys).splitlines() if row.startswith(("layers ×", "K and V", "latent", "state")))
+
+    assert legend("estimate llama-2-7b -b 3") == "layers × values × tokens × 2 B × 3 sequences"
+    assert legend("estimate t5-small --encoder-tokens 9") == "layers × values × tokens × 2 B × 1 sequence"
+    assert "state: layers × bytes; K and V: layers × values × tokens × 2 B" in legend("estimate jamba-v0.1")
+    assert "index keys: layers × bytes × tokens" in legend("estimate deepseek-v3.2 --kv-dtype fp8")
+
+
+@pytest.mark.parametrize("engine", ["transformers", "llama.cpp"])
+def test_an_engines_lines_say_which_layers_they_are(engine, capsys):
+    text = printed(f"estimate gemma-3-27b --engine {engine}", capsys)
+    assert "52 layers, sliding window" in text and "10 layers, full attention" in text
+    assert "60 layers, latent (MLA)" in printed(f"estimate deepseek-v2 --engine {engine}", capsys)
+    assert "28 layers, recurrent state" in printed(f"estimate jamba-v0.1 --engine {engine}", capsys)
+    if engine == "llama.cpp":
+        assert "sliding" not in printed("estimate gemma-3-27b --engine llama.cpp --no-hybrid", capsys)
+
+
+@pytest.mark.parametrize("preset", ["jamba-v0.1", "recurrentgemma-2b", "qwen3.5-35b-a3b", "nemotron-h-56b", "nemotron-3-nano-30b-a3b"])
+def test_the_options_that_a_note_names_do_what_it_says(preset, capsys):
+    note = next(n for n in admission(load_spec(preset), 9, "llama.cpp").notes if "float32" in n)
+    options = " ".join(note[note.index("--set") :].split())
+
+    def state(options):
+        answer = json.loads(printed(f"estimate {preset} {options} --json", capsys))
+        return sum(term["n_layers"] * term["layer"]["state_bytes"] for term in answer["terms"])
+
+    assert state(options) == 2 * state(options.replace("float32", "bfloat16")) > 0
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_notes_name_options_of_the_command(lang, capsys):
+    offered = set(re.findall(r"--[a-z][a-z-]+", printed("estimate --help", capsys)))
+    i18n.set_language(lang)
+    notes = {note for p in presets() for name in ("sglang", "llama.cpp") if "t5" not in p and "bart" not in p and "whisper" not in p
+             for note in admission(load_spec(p), 9, name).notes}  # fmt: skip
+    named = {option for note in notes for option in re.findall(r"--[a-z][a-z-]+", note)}
+    assert named - {"--swa-full"} <= offered and "--no-hybrid" in named
+    assert all("--no-hybrid" in note for note in notes if "hybrid=" in note)
+
+
+@pytest.mark.parametrize("lang", i18n.LANGUAGES)
+def test_a_note_in_a_comparison_follows_its_model(lang, capsys):
+    text = printed("compare qwen2.5-7b llama-2-7b --gpu t4-16gb --gpus 8", capsys, lang)
+    assert ("Qwen2.5-7B：28 個" if lang == "zh-TW" else "Qwen2.5-7B: 28 query") in text

@@ -31,7 +31,8 @@ def test_a_sample_of_classes_is_right_or_refused_never_wrong(capsys):
 
 def test_a_wrong_reading_is_called_wrong(monkeypatch):
     """The sweep can fail: kvlib's answer for one layer less."""
-    monkeypatch.setattr("sweep.load_spec", lambda fields: load_spec({**fields, "num_hidden_layers": fields["num_hidden_layers"] - 1}))
+    one_less = {"num_hidden_layers": 31}
+    monkeypatch.setattr("sweep.load_spec", lambda fields: load_spec({**fields, **one_less}))
     assert judge("llama").status == "wrong"
 
 

@@ -6,7 +6,7 @@ import pytest
 import typer
 from rich.cells import cell_len
 
-from kvlib import usage
+from kvlib import i18n, usage
 
 LONG = "很長的中文說明沒有空格可以換行" * 6
 
@@ -27,3 +27,18 @@ def test_long_chinese_help_folds(monkeypatch, capsys, columns):
     assert max(map(cell_len, text.splitlines())) <= columns
     squeezed = "".join(c for c in text if "\u4e00" <= c <= "\u9fff")
     assert squeezed.count(LONG) >= 3, "every character of the help, the epilog and the option's help"
+
+
+def test_an_option_with_two_names_keeps_both_in_an_error(monkeypatch, capsys):
+    app = typer.Typer(rich_markup_mode="rich")
+
+    @app.command()
+    def command(tokens: Annotated[int, typer.Option("--tokens", "-n", min=1)] = 1, batch: Annotated[int, typer.Option(min=1)] = 1) -> None:
+        """Nothing."""
+
+    monkeypatch.setattr(i18n, "_language", "zh-TW")
+    for option, said in (("--tokens", "--tokens / -n 的值不對：0 不在"), ("--batch", "--batch 的值不對：0 不在")):
+        with pytest.raises(Exception, match="not in the range") as error:
+            usage.command(app, [option, "0"])([option, "0"], standalone_mode=False)
+        usage.show(error.value)
+        assert f"錯誤：{said}" in capsys.readouterr().err

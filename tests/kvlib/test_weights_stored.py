@@ -170,6 +170,30 @@ def test_a_list_of_names_that_means_only_some_layers_leaves_those_plain():
     assert plain.weight_bytes("stored") - packed.weight_bytes("stored") == 2 * (2 * n - n - 4 * n // 128**2)
 
 
+LISTS = {
+    # lists as published checkpoints carry them
+    "Qwen3-30B-A3B-FP8": ("qwen3-30b-a3b", FP8, "modules_to_not_convert", ["lm_head", *(
+        f"model.layers.{i}.{x}" for i in range(48) for x in ("input_layernorm", "mlp.gate", "post_attention_layernorm"))]),
+    "gemma-3-27b nf4": ("gemma-3-27b", {"quant_method": "bitsandbytes", "load_in_4bit": True}, "llm_int8_skip_modules",
+                        ["lm_head", "vision_tower", "multi_modal_projector"]),
+    "Mixtral AWQ": ("mixtral-8x7b", AWQ, "modules_to_not_convert", ["gate"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("preset", "quantization", "field", "names"), LISTS.values(), ids=LISTS)
+def test_lists_that_only_name_what_is_never_packed_change_nothing(preset, quantization, field, names):
+    listed = load_spec(preset, quantization_config=quantization | {field: names})
+    assert listed.weight_bytes("stored") == load_spec(preset, quantization_config=quantization).weight_bytes("stored")
+
+
+def test_kimi_k2_thinking_takes_the_594_gb_that_are_published():
+    """int4 in groups of 32 for the routed experts, everything else in bf16."""
+    ignore = ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*", r"re:.*mlp\.(gate|up|gate_up|down)_proj.*"]
+    int4 = {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 32, "symmetric": True}
+    spec = load_spec("kimi-k2", quantization_config=group(int4, ignore=ignore))
+    assert round(spec.weight_bytes("stored") / 1e9) == 594
+
+
 def test_a_list_that_names_every_router_changes_nothing_though_the_first_layers_have_none():
     routers = [f"model.layers.{i}.mlp.gate" for i in range(3, 61)]
     listed = load_spec("deepseek-v3", quantization_config=FP8 | {"modules_to_not_convert": routers})
