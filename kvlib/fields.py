@@ -10,12 +10,11 @@ ALIASES = {
     "hidden_size": ("n_embd", "n_embed", "d_model", "emb_dim", "model_dim"),
     "num_attention_heads": ("n_head", "n_heads", "num_heads", "attention_heads"),
     "num_key_value_heads": (
-        "n_head_kv", "num_kv_heads", "n_kv_heads", "multi_query_group_num", "num_attention_groups",
+        "n_head_kv", "num_kv_heads", "n_kv_heads", "num_query_groups", "multi_query_group_num", "num_attention_groups",
         "attn_config.kv_n_heads",
     ),
     "head_dim": ("attention_head_dim", "kv_channels", "d_kv", "d_head", "dim_head", "attention_head_size"),
-    "max_position_embeddings": ("n_positions", "max_seq_len", "max_target_positions", "seq_length"),
-    "sliding_window": ("sliding_window_size", "attention_window_size", "window_size"),
+    "sliding_window": ("sliding_window_size", "attention_window_size", "window_size", "attn_config.sliding_window_size"),
     "mamba_d_state": ("ssm_state_size", "state_size"),
     "mamba_d_conv": ("conv_kernel",),
     "mamba_expand": ("expand",),
@@ -30,13 +29,21 @@ ALIASES = {
     "dtype": ("torch_dtype",),
 }  # fmt: skip
 
-# Where one of these stands it alone decides: the decoder's own names in a model with an encoder, a later extension of the
-# context beside the length of the original training.
+# The first of these that stands decides alone: a later extension of the context before the length of the original
+# training, the decoder's own names before those that may speak of an encoder.
 STRONGER = {
-    "max_position_embeddings": ("model_max_length",),
+    "max_position_embeddings": (
+        "model_max_length", "max_position_embeddings", "n_positions", "max_seq_len", "max_target_positions", "seq_length",
+    ),
     "num_hidden_layers": ("decoder_layers", "num_decoder_layers"),
     "num_attention_heads": ("decoder_attention_heads", "num_decoder_attention_heads"),
-}
+}  # fmt: skip
+
+
+def other_names(name: str) -> set[str]:
+    """All names of the field that goes by `name`, which is one of them; a field without aliases has one name."""
+    meant = {n for table in (ALIASES, STRONGER) for n, others in table.items() if name == n or name in others}
+    return {name} | meant | {other for n in meant for table in (ALIASES, STRONGER) for other in table.get(n, ())}
 
 
 class Fields:
@@ -48,12 +55,12 @@ class Fields:
     def __init__(self, config: Mapping, where: str, ignored: tuple[str, ...] = ()) -> None:
         self.config = {k: v for k, v in config.items() if k not in ignored}
         self.where = where
-        self.asked: set[str] = set(ignored)  # every name under which something was looked for
+        self.asked: set[str] = set()  # every name under which something was looked for
         self._found: dict[str, str] = {}  # what `key` answered
 
     def replaced(self, changes: Mapping) -> "Fields":
         """The same config with single fields replaced, under their transformers names; what it asks is asked here too."""
-        names = {alias for name in changes for alias in (*ALIASES.get(name, ()), *STRONGER.get(name, ()))}
+        names = {other for name in changes for other in other_names(name)}
         other = Fields({k: v for k, v in self.config.items() if k not in names} | dict(changes), self.where)
         other.asked = self.asked
         return other
@@ -67,7 +74,7 @@ class Fields:
             return self._found[name]
         stronger, names = STRONGER.get(name, ()), (name, *ALIASES.get(name, ()))
         self.asked.update(stronger, names, (n.partition(".")[0] for n in names))
-        present = [k for k in stronger if self._at(k) is not None] or [k for k in names if self._at(k) is not None]
+        present = next(([k] for k in stronger if self._at(k) is not None), [k for k in names if self._at(k) is not None])
         if len({repr(self._at(k)) for k in present}) > 1:
             values = ", ".join(f"{k} = {self._at(k)!r}" for k in present)
             raise SpecError(f"{self.where}: {values} contradict each other; keep one")

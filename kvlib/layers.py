@@ -49,7 +49,7 @@ def _layer(fields: Fields, family: Family, kind: str, encoder_tokens: int | None
         layer = _with_state(layer, fields, family)
     if kind == "cross_attention":
         return replace(layer, window=0, cross_tokens=_encoder_tokens(fields, encoder_tokens))
-    if fields.flag("is_encoder_decoder", default=False) or fields.flag("add_cross_attention", default=False):
+    if fields.flag("is_encoder_decoder", default=family.cross) or fields.flag("add_cross_attention", default=False):
         return replace(layer, cross_tokens=_encoder_tokens(fields, encoder_tokens))
     return layer
 
@@ -72,16 +72,16 @@ def _encoder_tokens(fields: Fields, given: int | None) -> int:
 
 def _attention(fields: Fields, family: Family) -> Layer:
     """K and V per head, or the latent that all heads of multi-head latent attention share."""
-    if fields.get("kv_lora_rank") is None:
+    if fields.flag("use_mla", default=True) and fields.get("kv_lora_rank") is None:
         family.needs(fields, "kv_lora_rank")
-    else:
+    elif fields.flag("use_mla", default=True):
         for decoy in ("head_dim", "v_head_dim", "qk_nope_head_dim", "qk_head_dim", "q_lora_rank", "num_key_value_heads"):
             fields.key(decoy)  # known here, and the cache does not depend on it
         rope = fields.integer("qk_rope_head_dim")
         return Layer(latent=fields.integer("kv_lora_rank") + rope, latent_rope=rope)
     n_heads = fields.integer("num_attention_heads")
     head_dim = _head_dim(fields, family, n_heads)
-    v_dim = fields.optional("v_head_dim")
+    v_dim = fields.optional("v_head_dim", minimum=0)  # 0, like an absent head_dim, means derived
     if v_dim is None:
         family.needs(fields, "v_head_dim")
     return Layer(n_kv_heads=_n_kv_heads(fields, family, n_heads), k_dim=head_dim, v_dim=v_dim or head_dim)
@@ -89,6 +89,9 @@ def _attention(fields: Fields, family: Family) -> Layer:
 
 def _n_kv_heads(fields: Fields, family: Family, n_heads: int) -> int:
     name = "num_key_value_heads"
+    for one_head in ("attention_head_type", "attn_config.attn_type"):  # SantaCoder, MPT
+        if fields.text(one_head) in ("multiquery", "multiquery_attention"):
+            return 1
     if fields.get("multi_query") is None:
         family.needs(fields, "multi_query")
     elif fields.flag("multi_query", default=False) and not fields.flag("new_decoder_architecture", default=False):

@@ -41,9 +41,12 @@ INDICES = {  # numbers of the listed layers, counted from `first`: (first, kind 
 
 INTERVALS = (
     "full_attention_interval", "layer_group_size", "attn_layer_period", "attn_layer_offset", "sliding_window_pattern",
-    "_sliding_window_pattern", "global_attn_every_n_layers", "no_rope_layers", "no_rope_layer_interval", "max_window_layers",
+    "global_attn_every_n_layers", "no_rope_layers", "no_rope_layer_interval", "max_window_layers",
 )  # fmt: skip
 OTHERS = ("hybrid_override_pattern", "block_types", "_block_types", "attention_types", "block_configs", "indexer_types")
+
+BLOCK_FIELDS = {"n_heads_in_group", "num_key_value_heads", "window_length", "sparsify"}
+"""What may stand under block_configs[].attention beside no_op and replace_with_linear."""
 
 
 def count_layers(fields: Fields) -> int:
@@ -114,7 +117,8 @@ def _by_interval(fields: Fields, family: Family, n_layers: int, limited: str | N
             raise SpecError(f"{fields.where}: nothing says which of the {n_layers} layers are which, and this model_type mixes "
                             "kinds; add layer_types")  # fmt: skip
         return (family.kind,) * n_layers
-    pattern = _first(fields, "sliding_window_pattern", "_sliding_window_pattern", "global_attn_every_n_layers")
+    family.needs(fields, "layer_types")
+    pattern = _first(fields, "sliding_window_pattern", "global_attn_every_n_layers")
     if isinstance(pattern, str):
         return _cycle(fields, "sliding_window_pattern", pattern, n_layers)
     if limited == "chunked_attention" and (rotary := fields.listed("no_rope_layers")):  # chunked layers have RoPE
@@ -164,9 +168,9 @@ def _block_kind(fields: Fields, i: int, block: object) -> str:
         raise SpecError(f"{fields.where}: block_configs[{i}] is {block!r}; expected an object with attention")
     if attention.get("no_op") or attention.get("replace_with_linear"):
         return "none"
-    if attention.get("num_sink_tokens"):
-        raise SpecError(f"{fields.where}: block_configs[{i}].attention.num_sink_tokens is {attention['num_sink_tokens']!r}; "
-                        "kvlib does not read attention sinks there; describe the layers yourself with ModelSpec")  # fmt: skip
+    if unread := sorted(k for k, v in attention.items() if v and k not in BLOCK_FIELDS):
+        raise SpecError(f"{fields.where}: block_configs[{i}].attention.{unread[0]} is {attention[unread[0]]!r} and may change "
+                        "what the layer keeps; kvlib does not read it; describe the layers yourself with ModelSpec")  # fmt: skip
     return "full_attention" if attention.get("window_length") is None else "sliding_attention"
 
 

@@ -40,8 +40,11 @@ def _changes_of_kind(fields: Fields, family: Family, kind: str) -> dict:
     changes = {name: value for name, value in own.items() if value is not None}
     if kind == "sliding_attention" and family.sliding_kv_heads > 1:
         changes.setdefault("num_key_value_heads", family.sliding_kv_heads * fields.integer("num_key_value_heads"))
-    if kind == "full_attention" and not fields.flag("attention_k_eq_v", default=True):
-        changes.pop("num_key_value_heads", None)  # Gemma 4: the global number counts only where V is K
+    if kind == "full_attention" and "num_key_value_heads" in changes:  # Gemma 4: it counts only where V is K
+        if fields.get("attention_k_eq_v") is None:
+            family.needs(fields, "attention_k_eq_v")
+        elif not fields.flag("attention_k_eq_v", default=True):
+            del changes["num_key_value_heads"]
     if kind == "full_attention" and "head_dim" not in changes and fields.get("per_layer_config") is None:
         family.needs(fields, "global_head_dim")
     return changes
@@ -54,6 +57,8 @@ def _block_changes(fields: Fields, i: int, n_layers: int) -> dict:
     if not isinstance(attention, Mapping):
         return {}
     changes = {} if attention.get("window_length") is None else {"sliding_window": attention["window_length"]}
+    if attention.get("num_key_value_heads") is not None:
+        return changes | {"num_key_value_heads": attention["num_key_value_heads"]}
     if attention.get("n_heads_in_group") is None:
         return changes
     where = f"{fields.where}: block_configs[{i}].attention.n_heads_in_group"

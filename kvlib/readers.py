@@ -9,8 +9,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from kvlib.errors import MissingField, SpecError
-from kvlib.families import FAMILIES, GENERIC, Family
-from kvlib.fields import Fields
+from kvlib.families import GENERIC, Family
+from kvlib.family_table import FAMILIES
+from kvlib.fields import Fields, other_names
 from kvlib.i18n import T
 from kvlib.layers import read_layers
 from kvlib.patterns import count_layers, layer_kinds
@@ -78,11 +79,12 @@ def read_config(config: Mapping, overrides: Mapping | None = None, *, name: str 
         dtype=fields.text("dtype") or "",
         quantization=_quantization(fields),
     )
-    if family is GENERIC:
+    if family is GENERIC or "auto_map" in fields.config:  # no class of transformers, or code of its own
         refuse_unread(fields)
     if ignored := sorted(set(overrides or {}) - fields.asked):
         near = get_close_matches(ignored[0], fields.asked, n=1)
-        raise SpecError(f"{name}: no field {ignored[0]!r} is read" + (f"; did you mean {near[0]}?" if near else ""))
+        raise SpecError(f"{name}: no field {ignored[0]!r} is read for model_type {fields.text('model_type')!r}"
+                        + (f"; did you mean {near[0]}?" if near else ""))  # fmt: skip
     return spec
 
 
@@ -90,17 +92,18 @@ def _decoder(config: Mapping, overrides: Mapping, name: str) -> tuple[Fields, Fa
     """The fields of the text decoder, and its family."""
     while inner := next((config[k] for k in INNER if isinstance(config.get(k), Mapping)), None):
         config = {**inner, **{k: config[k] for k in OUTER if config.get(k) is not None}}
-    config = {**config, **overrides}
+    replaced = {other for name in overrides for other in other_names(name)}
+    config = {k: v for k, v in config.items() if k not in replaced} | {**overrides}
     model_type = Fields(config, name).text("model_type")
     family = FAMILIES.get(model_type, GENERIC)
     config |= {elsewhere: config[here] for here, elsewhere in family.renamed if here in config}
-    fields = Fields(config, name, (*family.ignored, *(here for here, _ in family.renamed)))
+    fields = Fields(config, name, family.unseen)
     if fields.get("use_bidirectional_attention") in (True, "all"):
         raise SpecError(f"{name}: use_bidirectional_attention is {fields.get('use_bidirectional_attention')!r}: every token reads "
                         "every other one, so the model keeps no KV cache")  # fmt: skip
     if family.encoder and not fields.flag("is_decoder", default=False):
-        raise SpecError(f"{name}: model_type {model_type!r} is a bidirectional encoder, which keeps no KV cache; it has one "
-                        "only with is_decoder = true")  # fmt: skip
+        raise SpecError(f"{name}: model_type {model_type!r} reads in both directions (an encoder, a diffusion model) and keeps no "
+                        "KV cache; an encoder has one with is_decoder = true")  # fmt: skip
     return fields, family
 
 

@@ -68,7 +68,7 @@ def _json(path: Path) -> Mapping:
     try:
         text = path.read_text(encoding="utf-8")
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if isinstance(error, json.JSONDecodeError) and text.lstrip().startswith("<"):
             raise SpecError(f"{path} is an HTML page, as a gated model's link gives without a login; download the config.json "
                             "itself") from error  # fmt: skip

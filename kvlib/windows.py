@@ -17,11 +17,13 @@ def limit_of(fields: Fields, family: Family) -> str | None:
 
 def read_window(fields: Fields, family: Family) -> int | None:
     """Tokens in the window, or None where there is none, it is switched off, or no allowed context would fill it."""
+    fields.key("sliding_window")
     if family.window_switch and not fields.flag("use_sliding_window", default=family is GENERIC):
         return None
     if not fields.has("sliding_window"):
         family.needs(fields, "sliding_window")
-    window, longest = fields.optional("sliding_window"), fields.optional("max_position_embeddings")
+    window = None if fields.get("sliding_window") == -1 else fields.optional("sliding_window")  # -1 is flash-attention's "none"
+    longest = fields.optional("max_position_embeddings")
     if window is not None and family.window_beside_query and fields.get("sliding_window_size") is not None:
         window += 1
     if window is not None and longest is None:

@@ -58,7 +58,7 @@ def allocate(ask: Ask) -> dict:
 
 def _notes(ask: Ask) -> tuple[str, ...]:
     notes = []
-    if any(layer.state_bytes for layer in ask.spec.layers):
+    if any(layer.state_bytes for layer in ask.spec.layers) and ask.spec.dtype not in ("float32", "fp32"):
         notes.append(T("llama.cpp 的遞迴狀態一律是 float32：加上 --set torch_dtype=null --set dtype=float32 "
                        "--set mamba_ssm_dtype=float32，數字才會相符",
                        "llama.cpp keeps recurrent states in float32: for its number add --set torch_dtype=null "

@@ -83,7 +83,7 @@ class Reading:
         if lines.concurrency is not None:
             one, requests = self.requests(1), float(lines.concurrency)
             first, last = max(0, ceil((requests - 0.005) / one)), floor((requests + 0.005) / one)
-            return range(first, min(last, first + 999) + 1)
+            return range(first, min(last, first + 999) + 1) or range(last, first + 1)  # or the two nearest
         return range(0)
 
     def _with_tokens(self, tokens: int) -> range:
@@ -138,7 +138,7 @@ def _reading(ask: Ask, counting: Counting) -> Reading:
     if not groups:
         raise SpecError(f"{ask.spec.name} keeps no cache, so this log cannot be its own; give another model")
     _, block, unit = pool_block(ask, groups)
-    flying = ask.max_num_batched_tokens * (ask.pp + 1 if counting.ahead else 1)
-    per_request = sum(allowance(group[0][1], ask.max_model_len, flying)[0] for group in groups)
+    steps = None if counting.ahead else 1
+    per_request = sum(allowance(group[0][1], ask.max_model_len, ask, steps)[0] for group in groups)
     sizes = [c.block_size for group in groups for _, c in group if c.kind != "state"]
     return Reading(ask, counting, block, unit, len(groups), min(sizes, default=ask.block_size), per_request)

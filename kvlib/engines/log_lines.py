@@ -48,6 +48,7 @@ PATTERNS: dict[str, tuple[str, Callable]] = {
     "activations": (rf"PyTorch activation peak memory takes {_GIB}GiB", str),
     "memory": (rf"(?i)(?:kv_cache_size=|reserved for KV Cache is |available KV cache memory:? \(?){_GIB} ?GiB", str),
     "needed": (rf"\({_GIB} GiB KV cache is needed", str),
+    "refused_for": (rf"max seq len \({_NUMBER}\) is larger than the maximum number of tokens", _int),
     "needed_for": (rf"at least one request with the models?'?s? max seq len \({_NUMBER}\)", _int),
     # what it came to
     "blocks": (rf"(?i)(?:gpu|cuda|rocm|xpu|hpu|tpu) blocks: {_NUMBER}", _int),
@@ -64,7 +65,7 @@ PATTERNS: dict[str, tuple[str, Callable]] = {
 }  # fmt: skip
 
 RESULTS = ("blocks", "tokens", "length", "concurrency", "memory", "total", "utilization", "weights", "non_torch",
-           "peak", "activations", "needed", "needed_for", "gb", "attention_block")  # fmt: skip
+           "peak", "activations", "needed", "needed_for", "refused_for", "gb", "attention_block")  # fmt: skip
 """Lines that every start, and every rank, writes anew."""
 
 PER_RANK = ("memory", "blocks", "tokens", "concurrency")
@@ -75,12 +76,13 @@ class Lines:
     """The numbers by their name in `PATTERNS`; a name is absent when no line has it.
 
     starts: how often the engine was started in this text; the last one counts. ranks: the different values that the
-    ranks printed, of the names that have more than one.
+    ranks printed, of the names that have more than one. memories: how many lines say how much memory there is.
     """
 
     values: dict = field(default_factory=dict)
     starts: int = 1
     ranks: dict = field(default_factory=dict)
+    memories: int = 0
 
     def __getattr__(self, name: str) -> object:
         """The value, or None when the log has no such line."""
@@ -106,7 +108,7 @@ def read_lines(text: str, ranks: int | None = None) -> Lines:
                 differing[name] = sorted(set(hits), key=float)
         else:
             values[name] = hits[-1]
-    return Lines(values, starts, differing)
+    return Lines(values, starts, differing, len(found["memory"]))
 
 
 def _all(name: str, text: str) -> list:

@@ -1,17 +1,19 @@
 """Lines of vLLM's start-up log that are easily taken for something else, and when."""
 
+from kvlib.engines.log_checks import less_on_another_rank, needed_by_all_stages
 from kvlib.engines.log_counting import Reading
 from kvlib.engines.log_lines import Lines
 from kvlib.i18n import T
-from kvlib.units import GiB, format_bytes
+from kvlib.units import format_bytes
 
 
-def misleading(lines: Lines, x: Reading, n: int) -> tuple[str, ...]:
-    """What a reader may misread in this log. x: how it came about, with a pool of n blocks."""
+def misleading(lines: Lines, x: Reading, n: int | None) -> tuple[str, ...]:
+    """What a reader may misread in this log. x: how it came about, with a pool of n blocks, or None where it does not tell."""
     return tuple(note for applies, note in (*_sizes(lines, x, n), *_memory(lines, x, n)) if applies)
 
 
-def _sizes(lines: Lines, x: Reading, n: int) -> list[tuple[object, str]]:
+def _sizes(lines: Lines, x: Reading, n: int | None) -> list[tuple[object, str]]:
+    n = n or 0
     longest, holds = x.ask.max_model_len, int(x.requests(n) * x.ask.max_model_len)
     several = lines.tokens is not None and x.groups > 1
     return [
@@ -29,6 +31,11 @@ def _sizes(lines: Lines, x: Reading, n: int) -> list[tuple[object, str]]:
         (lines.concurrency is not None and float(lines.concurrency) < 1, T(
             f"並行數小於 1：{longest:,} 個 token 的請求一個也放不下，引擎不會啟動。",
             f"A concurrency below 1: not even one request of {longest:,} tokens fits, and the engine does not start.")),
+        (lines.refused_for and lines.concurrency is None and n, T(
+            f"引擎沒有啟動：這個池是 {format_bytes(n * x.block)}，一個 {longest:,} 個 token 的請求要 "
+            f"{format_bytes(x.per_request * x.block)}。",
+            f"The engine did not start: this pool is {format_bytes(n * x.block)}, and one request of {longest:,} tokens takes "
+            f"{format_bytes(x.per_request * x.block)}.")),
         (lines.override, T(
             "區塊數是手動指定的（num_gpu_blocks_override），不是由記憶體算出來的。",
             "The number of blocks was set by hand (num_gpu_blocks_override), not computed from memory.")),
@@ -43,8 +50,8 @@ def _sizes(lines: Lines, x: Reading, n: int) -> list[tuple[object, str]]:
     ]  # fmt: skip
 
 
-def _memory(lines: Lines, x: Reading, n: int) -> list[tuple[object, str]]:
-    held = n * x.block
+def _memory(lines: Lines, x: Reading, n: int | None) -> list[tuple[object, str]]:
+    held, whole_need = (n or 0) * x.block, needed_by_all_stages(x, lines)
     latent = any(layer.latent for layer in x.ask.spec.layers)
     whole = T("MLA 的潛在向量每張卡都有一份，加卡不會多放 token。",
               "An MLA latent is whole on every rank, so more ranks hold no more tokens.") if latent else ""  # fmt: skip
@@ -54,14 +61,15 @@ def _memory(lines: Lines, x: Reading, n: int) -> list[tuple[object, str]]:
             f"Memory is of one rank, tokens are of the whole engine: {x.ask.tp} tensor-parallel ranks hold the same "
             f"tokens. {whole}".rstrip())),
         (lines.ranks, T("各卡印出的數字不同，所有的卡都用最小的。", "The ranks print different numbers; all take the smallest.")),
-        (n and lines.memory and x.ask.tp * x.ask.pp > 1 and held < (float(lines.memory) - 0.01) * GiB, T(
+        (less_on_another_rank(x, lines, n), T(
             f"印出的 token 數相當於 {format_bytes(held)}，比這一行的 {lines.memory} GiB 少：有另一張卡剩得更少。",
             f"The printed tokens take {format_bytes(held)}, less than the {lines.memory} GiB of this line: another "
             "rank had less left.")),
-        (x.ask.pp > 1 and lines.needed, T(
-            "管線平行：有些版本印出的「needed」是整個模型的，其實一段只存自己的層（vllm#34076）。",
-            "Pipeline parallelism: the memory “needed” is the whole model's in some versions; a stage stores its own "
-            "layers (vllm#34076).")),
+        (whole_need, T(
+            f"管線平行：這裡的「needed」是 {x.ask.pp} 段合計的 {float(whole_need or 0):.2f} GiB，其實一段只存自己的層"
+            "（vllm#34076）。",
+            f"Pipeline parallelism: “needed” is here the {float(whole_need or 0):.2f} GiB of all {x.ask.pp} stages together; a "
+            "stage stores its own layers (vllm#34076).")),
         (lines.gb, T(f"「{lines.gb} GB」其實是 GiB：0.8 以前寫錯單位。",
                      f"“{lines.gb} GB” is GiB: versions before 0.8 name the wrong unit.")),
         (lines.peak, T("peak_torch_memory 含權重；0.6.6 起的 activation peak 不含。",

@@ -210,7 +210,7 @@ def checked(ask: Ask, engine: Engine) -> Ask:
 
 
 FLAGS = {
-    "n_tokens": "--tokens", "kv_dtype": "--kv-dtype", "block_size": "--block-size", "pool_bytes": "--pool-gb",
+    "model": "--model", "n_tokens": "--tokens", "kv_dtype": "--kv-dtype", "block_size": "--block-size", "pool_bytes": "--pool-gb",
     "max_num_batched_tokens": "--max-batched-tokens", "max_model_len": "--max-model-len",
     "prefix_caching": "--no-prefix-caching", "hybrid": "--no-hybrid", "unified": "--unified",
 }  # fmt: skip

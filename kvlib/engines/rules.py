@@ -50,9 +50,11 @@ RULES = {
         Rule("記憶體預設以層為最外維；以區塊為最外維時，不同大小的頁可並排，這裡不算",
              "the layout is layer-outermost by default; with a block-outermost one, which is not computed here, pages of "
              "different sizes lie side by side", f"{_PLANNING}: _get_packed_kv_cache_groups"),
+        Rule("KV 的格式", "formats of K and V", "vllm/config/cache.py: CacheDType"),
         Rule("池裡有一個區塊保留不用", "one block of the pool is never handed out", f"{_PLANNING}: get_kv_cache_configs"),
     ),
     "sglang": (
+        Rule("KV 的格式", "formats of K and V", "sglang/srt/arg_groups/fields/memory.py: kv_cache_dtype"),
         Rule("一頁預設 1 個 token；有些注意力後端改成 64 或 128",
              "a page has 1 token by default; some attention backends make it 64 or 128",
              "sglang/srt/arg_groups/overrides.py: _page_size_default"),
@@ -87,6 +89,10 @@ RULES = {
         Rule("Falcon-40B（new_decoder_architecture）：8 個 KV 頭展開成 128 個才存",
              "Falcon-40B (new_decoder_architecture): its 8 KV heads are stored expanded to 128",
              "transformers/models/falcon/modeling_falcon.py: _split_heads"),
+        Rule("QuantizedCache 只給每層都留全部 token 的模型；fp8 一個張量一個尺度，整數每 64 個值一組，最近 128 個 token 不量化",
+             "a QuantizedCache is for models whose layers all keep all tokens; fp8 has a scale per tensor, integers one per 64 "
+             "values and 128 tokens that stay as they are",
+             "transformers/cache_utils.py: QuantizedCache, Fp8QuantizedLayer, QuantizedLayer"),
     ),
     "llama.cpp": (
         Rule("n_ctx 進位到 256 的倍數；各序列分開時每個序列再進位一次",
@@ -98,6 +104,7 @@ RULES = {
         Rule("n_ubatch 預設 512", "n_ubatch is 512 by default", "src/llama-context.cpp: llama_context_default_params"),
         Rule("遞迴狀態每個序列一份，float32", "one recurrent state per sequence, in float32",
              "src/llama-model.cpp: create_memory"),
+        Rule("KV 的格式，K 與 V 可以不同", "formats of K and V, which may differ", "common/arg.cpp: kv_cache_types"),
         Rule("MLA 只存 K（潛在向量與 RoPE 部分）", "MLA stores K alone: the latent and its rotary part",
              "src/llama-kv-cache.cpp: llama_kv_cache"),
     ),

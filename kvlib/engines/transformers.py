@@ -3,10 +3,11 @@
 from collections import Counter
 
 from kvlib.engines.labels import kind, layers
-from kvlib.engines.plan import Ask, Engine, Line
+from kvlib.engines.plan import Ask, Engine, Line, named
 from kvlib.engines.rules import RULES, VERSIONS
 from kvlib.errors import SpecError
 from kvlib.i18n import T
+from kvlib.kv_formats import kv_pair
 from kvlib.spec import Layer
 
 
@@ -37,7 +38,11 @@ def _lines(ask: Ask, kept) -> tuple[Line, ...]:
 
 
 def _check(ask: Ask) -> None:
+    kv = kv_pair(ask.kv_dtype)[0]
     for layer in ask.spec.layers:
+        if kv.bits < 16 and (layer.cap or layer.state_bytes):
+            raise SpecError(f"{named('kv_dtype')} is {kv.name!r}; a QuantizedCache is for models whose layers all keep all "
+                            f"tokens, and {ask.spec.name} has others; choose one of fp32, bf16, fp16")  # fmt: skip
         if layer.n_kv_heads % ask.tp:
             raise SpecError(f"tp is {ask.tp} and does not divide the layer's {layer.n_kv_heads} KV heads; transformers "
                             "splits whole heads and copies none")  # fmt: skip
@@ -63,11 +68,16 @@ def allocate(ask: Ask) -> dict:
 
 
 def _notes(ask: Ask) -> tuple[str, ...]:
-    if not any(layer.token_bytes for layer in ask.spec.layers):
-        return ()
-    note = T("索引鍵按引擎的 fp8 計；transformers 以模型的型別存放",
-             "index keys are counted in the fp8 of serving engines; transformers keeps them in the model's dtype")  # fmt: skip
-    return (note,)
+    notes = []
+    if any(layer.token_bytes for layer in ask.spec.layers):
+        notes.append(T("索引鍵按引擎的 fp8 計；transformers 以模型的型別存放",
+                       "index keys are counted in the fp8 of serving engines; transformers keeps them in the model's dtype"))
+    if (stored := kv_pair(ask.kv_dtype)[0]).bits < 16:
+        notes.append(T("量化的是 QuantizedCache；StaticCache 不能量化", "it is a QuantizedCache that quantises; a StaticCache cannot"))
+        if stored.name != "fp8":
+            notes.append(T("QuantizedCache 的最近 128 個 token 仍用模型的型別，這裡沒算",
+                           "the last 128 tokens of a QuantizedCache stay in the model's dtype, which is not counted here"))
+    return tuple(notes)
 
 
 ENGINE = Engine(
@@ -78,6 +88,6 @@ ENGINE = Engine(
     admit=admit,
     allocate=allocate,
     rules=RULES["transformers"],
-    formats=("fp32", "bf16", "fp16", "int8", "int4", "int4_g64"),
+    formats=("fp32", "bf16", "fp16", "fp8", "int8", "int4", "int4_g64"),
     facts={"tokens": ("每個序列 {:,} 個 token 的位置", "tokens per sequence: {:,}")},
 )

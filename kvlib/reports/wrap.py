@@ -11,7 +11,7 @@ _CLOSES = "，。、；：！？）」』】》〉…％" + re.escape(")],;:!?%/
 _OPENS = "（「『【《〈" + re.escape("([")
 
 _UNIT = r"(?<=[\d⁰⁹]) (?=(?:(?:[KMGT]i?)?B|tokens?|個)\b)"  # the space of 16 KiB, 10⁹ B, 4,096 tokens
-_BESIDE_HAN = rf"(?<![{_OPENS}])(?![{_CLOSES}])(?:(?<=[{_WIDE}])|(?=[{_WIDE}]))"
+_BESIDE_HAN = rf"(?<![{_OPENS}\s])(?![{_CLOSES}])(?:(?<=[{_WIDE}])|(?=[{_WIDE}]))"
 PIECE = re.compile(rf"\s*(?:{_UNIT}|\S)+?(?:(?!{_UNIT})\s+|{_BESIDE_HAN}|$)")
 """What stays on one line, and the spaces behind it."""
 

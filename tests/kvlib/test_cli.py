@@ -137,7 +137,7 @@ def test_exit_codes(capsys):
     main(["budget", "llama-2-70b"])
     assert "Does not fit" in capsys.readouterr().out
     assert main(["estimate", "llama-2-7"]) == 2
-    assert "did you mean llama-2-7b" in capsys.readouterr().err
+    assert "llama-2-7b?" in capsys.readouterr().err
     assert main(["estimate", "llama-2-7b", "--tokens", "0"]) == 2
     assert main(["estimate", "llama-2-7b", "--set", "no-equals-sign"]) == 2
     assert main(["budget", "llama-2-7b", "--gpu", "h100"]) == 2

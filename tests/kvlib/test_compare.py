@@ -33,10 +33,13 @@ def test_each_number_is_the_models_own(model, capsys):
     assert answer["sequences"] == budget.sequences(5000)
 
 
-def test_what_cannot_be_said_of_one_model_does_not_stop_the_others(capsys):
-    answer = compared(capsys, "nemotron-super-49b-v1", "qwen2.5-7b", "llama-3-8b", "--gpu", "h100-80gb", "--gpus", "8")
-    nas, qwen, llama = answer["models"]
-    assert nas["weights"] is nas["max_sequences"] is None and nas["notes"]
+def test_what_cannot_be_said_of_one_model_does_not_stop_the_others(tmp_path, capsys):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "mystery", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 8,
+                                "num_key_value_heads": 8, "intermediate_size": 128, "vocab_size": 100}))  # fmt: skip
+    answer = compared(capsys, str(path), "qwen2.5-7b", "llama-3-8b", "--gpu", "h100-80gb", "--gpus", "8")
+    unknown, qwen, llama = answer["models"]
+    assert unknown["weights"] is unknown["max_sequences"] is None and "mystery" in unknown["notes"][-1]
     assert qwen["weights"] and qwen["max_sequences"] is None and "28" in qwen["notes"][-1]
     assert llama["max_sequences"] > 0
 

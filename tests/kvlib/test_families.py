@@ -11,7 +11,7 @@ from transformers import CONFIG_MAPPING, logging
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from kvlib import SpecError, load_spec
-from kvlib.families import FAMILIES
+from kvlib.family_table import FAMILIES
 from kvlib.fields import ALIASES, STRONGER
 
 logging.set_verbosity_error()
