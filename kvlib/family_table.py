@@ -24,8 +24,9 @@ FAMILIES: dict[str, Family] = {
     # all layers full; what an absent field means is all that differs
     **_rows("""apertus arcee aria_text cohere diffllama flex_olmo granite granitemoe granitemoeshared hunyuan_v1_dense
         hunyuan_v1_moe hyperclovax jais2 llama nanochat nemotron olmo olmo2 olmoe phi gpt2 gptj gpt_neox gpt_neox_japanese
-        codegen bloom mpt opt persimmon biogpt xglm openai-gpt ctrl git""", Family()),
-    **_rows("falcon RefinedWebModel gpt_bigcode", Family(("multi_query",))),
+        codegen bloom mpt opt persimmon biogpt xglm openai-gpt ctrl git xlm""", Family()),
+    **_rows("falcon RefinedWebModel", Family(("multi_query",))),
+    "gpt_bigcode": Family(("multi_query",), ignored=(KV,)),
     **_rows("""bitnet emu3_text_model ernie4_5_moe exaone glm4_moe glm4v_text glm4v_moe_text stablelm""", Family((KV,))),
     **_rows("""ernie4_5 gemma glm glm4 helium hy_v3 internlm3 iquestcoder jetmoe minimax_m2 sarvam_moe seed_oss solar_open""",
             Family((KV, HEAD))),
@@ -34,6 +35,7 @@ FAMILIES: dict[str, Family] = {
         (HEAD,), ignored=("num_kv_heads", "num_query_heads"),
         renamed=(("num_kv_heads", f"{KV}_per_layer"), ("num_query_heads", "num_attention_heads_per_layer")),
     ),
+    **_rows("nemotron-nas deci", Family(kind=None)),
     "mllama_text_model": Family((KV,), kind=None),
     # latent attention
     **_rows("deepseek_v2 deepseek_v3 kimi_k2 glm4_moe_lite minicpm3 sarvam_mla youtu axk1", Family((LATENT,), V_DIM)),
@@ -59,6 +61,7 @@ FAMILIES: dict[str, Family] = {
     "mimo_v2_flash": _windowed((KV, HEAD, "v_head_dim"), kind=None, sliding_kv_heads=2, window_beside_query=True),
     "gpt_neo": _windowed((), kind=None),
     **_rows("beam flint laguna mellum", _windowed((KV, HEAD), kind=None)),
+    "modernbert-decoder": _windowed((), kind=None),
     "cwm": _windowed((KV, HEAD), full_every=4, full_at=0),
     "granite_swa": _windowed((KV,), full_every=4, full_at=0),
     "granitemoe_swa": _windowed((), full_every=4, full_at=0),
@@ -77,7 +80,7 @@ FAMILIES: dict[str, Family] = {
         (STATE_HEADS,), kind="recurrent", ignored=("num_heads", "head_dim"),
         renamed=(("num_heads", STATE_HEADS), ("head_dim", "mamba_d_head")),
     ),
-    "bamba": Family((STATE_HEADS,), kind="recurrent"),
+    "bamba": Family((KV, STATE_HEADS), kind="recurrent"),
     "falcon_h1": Family((KV, STATE_HEADS), kind="hybrid"),
     "jamba": Family((KV,), kind=None),
     "granitemoehybrid": Family((STATE_HEADS,), kind=None),
@@ -93,9 +96,10 @@ FAMILIES: dict[str, Family] = {
     "lfm3": _windowed((KV, HEAD), kind=None),
     **_rows("minimax minimax_text_01 minimax_m1", Family((KV,), kind=None, state_heads=True)),
     # decoders with an encoder: cross-attention in every layer
-    **_rows("""bart bigbird_pegasus blenderbot blenderbot-small marian mbart mvp m2m_100 pegasus plbart prophetnet
-        speech_to_text whisper""", Family(reads=DECODER, cross=True, ignored=(KV, HEAD))),
-    **_rows("t5 mt5 umt5 longt5 switch_transformers", Family(reads=DECODER, cross=True)),
+    **_rows("""bart bigbird_pegasus blenderbot blenderbot-small marian mbart mvp m2m_100 pegasus plbart speech_to_text whisper""",
+            Family(("decoder_layers", "decoder_attention_heads"), cross=True, ignored=(KV, HEAD))),
+    "prophetnet": Family(("num_decoder_layers", "num_decoder_attention_heads"), cross=True, ignored=(KV, HEAD)),
+    **_rows("t5 mt5 umt5 longt5 switch_transformers", Family((HEAD,), DECODER, cross=True, ignored=(KV, HEAD))),
     "trocr": Family(reads=DECODER),
     # models that read in both directions; the first may be run as decoders
     **_rows("""bert bert-generation big_bird camembert data2vec-text electra ernie megatron-bert rembert roberta

@@ -56,7 +56,7 @@ def _layer(fields: Fields, family: Family, kind: str, encoder_tokens: int | None
 
 def _with_state(layer: Layer, fields: Fields, family: Family) -> Layer:
     parts = state_parts(fields, family)
-    return replace(layer, state_bytes=sum(nbytes * heads for nbytes, heads in parts), state_heads=parts)
+    return replace(layer, state_bytes=sum(part.nbytes() for part in parts), state_parts=parts)
 
 
 def _encoder_tokens(fields: Fields, given: int | None) -> int:

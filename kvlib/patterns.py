@@ -49,8 +49,11 @@ BLOCK_FIELDS = {"n_heads_in_group", "num_key_value_heads", "window_length", "spa
 """What may stand under block_configs[].attention beside no_op and replace_with_linear."""
 
 
-def count_layers(fields: Fields) -> int:
+def count_layers(fields: Fields, family: Family) -> int:
     """num_hidden_layers; where it is absent, the length of the list or string that names every layer."""
+    for name in ("decoder_layers", "num_decoder_layers", "decoder_attention_heads", "num_decoder_attention_heads"):
+        if fields.get(name) is None:
+            family.needs(fields, name)
     if fields.get("num_hidden_layers") is None:
         for name in ("layers_block_type", "hybrid_override_pattern", "layer_types", "block_configs"):
             value = fields.get(name)

@@ -5,6 +5,7 @@ SpecError that names it. Facts that a config leaves to its class are rows of `fa
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -54,19 +55,31 @@ def read_config(config: Mapping, overrides: Mapping | None = None, *, name: str 
 
     Multi-modal configs are read through their `text_config`. Raises SpecError as `load_spec` does.
     """
-    fields, family = _decoder(config, overrides or {}, name)
-    n_layers = count_layers(fields)
+    overrides = overrides or {}
+    fields, family = _decoder(config, overrides, name)
+    spec = _spec(fields, family, name, source, mtp, encoder_tokens)
+    if family is GENERIC or "auto_map" in fields.config:  # no class of transformers, or code of its own
+        refuse_unread(fields)
+    if ignored := sorted(name for name in overrides if name not in fields.asked or name in family.unseen):
+        near = get_close_matches(ignored[0], fields.asked, n=1)
+        raise SpecError(f"{name}: no field {ignored[0]!r} is read for model_type {fields.text('model_type')!r}"
+                        + (f"; did you mean {near[0]}?" if near else ""))  # fmt: skip
+    notes = [_nested_note(config), *_notes(fields, family, spec, mtp)]
+    notes += [_idle_note(field) for field in overrides if _idle(config, overrides, field, spec, mtp, encoder_tokens)]
+    return replace(spec, notes=tuple(note for note in notes if note))
+
+
+def _spec(fields: Fields, family: Family, name: str, source: str, mtp: bool, encoder_tokens: int | None) -> ModelSpec:
+    n_layers = count_layers(fields, family)
     if n_layers > MOST_LAYERS:
         raise SpecError(f"{name}: {fields.key('num_hidden_layers')} is {n_layers}; kvlib reads at most {MOST_LAYERS} layers")
     kinds = layer_kinds(fields, family, n_layers, limit_of(fields, family))
     kinds = tuple(kind for kind in kinds for _ in range(family.per_layer))
     layers = read_layers(fields, family, kinds, encoder_tokens)
     weights, unknown_weights = _weights(fields, kinds, layers)
-    n_mtp = fields.optional("num_nextn_predict_layers", minimum=0) or 0
-    if mtp and n_mtp:
+    if mtp and (n_mtp := _mtp_layers(fields)):
         layers += (next((x for x in reversed(layers) if x.values_per_token), layers[-1]),) * n_mtp
-    notes = _notes(fields, family, 0 if mtp else n_mtp)
-    spec = ModelSpec(
+    return ModelSpec(
         name=name,
         layers=layers,
         n_heads=fields.optional("num_attention_heads") or 0,
@@ -75,27 +88,36 @@ def read_config(config: Mapping, overrides: Mapping | None = None, *, name: str 
         weights=weights,
         unknown_weights=unknown_weights,
         source=source,
-        notes=notes,
         dtype=fields.text("dtype") or "",
         quantization=_quantization(fields),
     )
-    if family is GENERIC or "auto_map" in fields.config:  # no class of transformers, or code of its own
-        refuse_unread(fields)
-    if ignored := sorted(set(overrides or {}) - fields.asked):
-        near = get_close_matches(ignored[0], fields.asked, n=1)
-        raise SpecError(f"{name}: no field {ignored[0]!r} is read for model_type {fields.text('model_type')!r}"
-                        + (f"; did you mean {near[0]}?" if near else ""))  # fmt: skip
-    return spec
+
+
+def _mtp_layers(fields: Fields) -> int:
+    return fields.optional("num_nextn_predict_layers", minimum=0) or 0
+
+
+def _idle(config: Mapping, overrides: Mapping, field: str, spec: ModelSpec, mtp: bool, encoder_tokens: int | None) -> bool:
+    """Does replacing `field` change nothing, though its value is another one?"""
+    if config.get(field) == overrides[field]:
+        return False
+    others = {k: v for k, v in overrides.items() if k != field}
+    try:
+        fields, family = _decoder(config, others, spec.name)
+        return spec == _spec(fields, family, spec.name, spec.source, mtp, encoder_tokens)
+    except SpecError:
+        return False
 
 
 def _decoder(config: Mapping, overrides: Mapping, name: str) -> tuple[Fields, Family]:
     """The fields of the text decoder, and its family."""
     while inner := next((config[k] for k in INNER if isinstance(config.get(k), Mapping)), None):
         config = {**inner, **{k: config[k] for k in OUTER if config.get(k) is not None}}
-    replaced = {other for name in overrides for other in other_names(name)}
-    config = {k: v for k, v in config.items() if k not in replaced} | {**overrides}
-    model_type = Fields(config, name).text("model_type")
+    model_type = Fields({**config, **overrides}, name).text("model_type")
     family = FAMILIES.get(model_type, GENERIC)
+    for field, value in overrides.items():  # under the name that the class reads, and without the other names
+        names = other_names(field)
+        config = {k: v for k, v in config.items() if k not in names} | {_own_name(names, family) or field: value}
     config |= {elsewhere: config[here] for here, elsewhere in family.renamed if here in config}
     fields = Fields(config, name, family.unseen)
     if fields.get("use_bidirectional_attention") in (True, "all"):
@@ -105,6 +127,11 @@ def _decoder(config: Mapping, overrides: Mapping, name: str) -> tuple[Fields, Fa
         raise SpecError(f"{name}: model_type {model_type!r} reads in both directions (an encoder, a diffusion model) and keeps no "
                         "KV cache; an encoder has one with is_decoder = true")  # fmt: skip
     return fields, family
+
+
+def _own_name(names: set[str], family: Family) -> str | None:
+    """The one of a field's names that the class insists on: BART has decoder_layers, not num_hidden_layers."""
+    return next((name for name in family.own if name in names and "decoder" in name), None)
 
 
 def _weights(fields: Fields, kinds: tuple[str, ...], layers: tuple[Layer, ...]) -> tuple[tuple[Weight, ...] | None, str]:
@@ -122,16 +149,32 @@ def _quantization(fields: Fields) -> Mapping | None:
     return found
 
 
-def _notes(fields: Fields, family: Family, n_mtp: int) -> tuple[str, ...]:
+def _nested_note(config: Mapping) -> str:
+    if not any(isinstance(config.get(k), Mapping) for k in INNER):
+        return ""
+    return T("只算文字解碼器，影像與聲音的部分沒算", "the text decoder only; the parts for images and sound are not counted")
+
+
+def _idle_note(field: str) -> str:
+    return T(f"改寫 {field} 沒有改變任何數字", f"replacing {field} changes no number here")
+
+
+def _notes(fields: Fields, family: Family, spec: ModelSpec, mtp: bool) -> list[str]:
     notes = []
     if family is GENERIC:
         unknown = repr(fields.text("model_type"))
         notes.append(T(f"不認得 model_type {unknown}，照一般的欄位讀", f"model_type {unknown} is unknown and was read generically"))
         if fields.get("num_key_value_heads") is None and fields.get("block_configs") is None:
             notes.append(T("沒寫 KV 頭數，當作每個查詢頭各有一個", "KV heads are absent, read as one per query head"))
-    if n_mtp:
+    if not mtp and (n_mtp := _mtp_layers(fields)):
         field = fields.key("num_nextn_predict_layers")
         layers = f"{n_mtp} layer" + "s" * (n_mtp > 1)
         notes.append(T(f"另有 {n_mtp} 層多 token 預測（{field}）沒算；要算：mtp=True 或 --mtp",
                        f"{layers} for multi-token prediction ({field}) not counted; mtp=True or --mtp counts them"))  # fmt: skip
-    return tuple(notes)
+    states = {part.matrix_dtype for layer in spec.layers for part in layer.state_parts if part.matrix}
+    if states and fields.get("mamba_ssm_dtype") is None and family.state_dtype is None:
+        dtype = states.pop()
+        notes.append(T(f"config 沒寫遞迴狀態的型別，照模型的 {dtype} 算；引擎可能用 fp32（--set mamba_ssm_dtype=float32）",
+                       f"the dtype of the recurrent state is not given; counted in the model's, {dtype}; an engine may keep fp32 "
+                       "(--set mamba_ssm_dtype=float32)"))  # fmt: skip
+    return notes

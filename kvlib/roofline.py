@@ -59,12 +59,14 @@ def step_cost(spec: ModelSpec, n_tokens: int, batch: int = 1, weight_dtype: obje
     20.8
 
     Raises SpecError for a mixture of experts (a step reads only the experts it picks) and for latent attention (its
-    operations depend on how it is computed).
+    operations depend on how it is computed), for recurrent states and cross-attention.
     """
     if spec.weights is None or any(w.part == "experts" for w in spec.weights):
         raise SpecError(f"{spec.name}: a step's reads are counted for dense models with known weights only")
     if any(layer.latent for layer in spec.layers):
         raise SpecError(f"{spec.name}: the operations of latent attention depend on how it is computed; not counted")
+    if any(layer.state_bytes or layer.cross_tokens for layer in spec.layers):
+        raise SpecError(f"{spec.name}: the operations on a recurrent state or an encoder's output are not counted")
     multiplied = sum(w.n_params for w in spec.weights if len(w.shape) == 2 and w.part != "embedding")
     if all(w.part != "head" for w in spec.weights):  # tied: the embedding is the head
         multiplied += sum(w.n_params for w in spec.weights if w.part == "embedding")

@@ -13,6 +13,30 @@ from kvlib.errors import SpecError, whole
 
 
 @dataclass(frozen=True, slots=True)
+class StatePart:
+    """`heads` equal parts of a recurrent state, which tensor parallelism splits.
+
+    Each keeps the last taps − 1 inputs of a convolution over `channels`, in `dtype`, and `matrix` more values in
+    `matrix_dtype`.
+    """
+
+    heads: int
+    channels: int = 0
+    taps: int = 1
+    matrix: int = 0
+    dtype: str = "bf16"
+    matrix_dtype: str = "bf16"
+
+    def nbytes(self, tp: int = 1, *, more_taps: int = 0, dtype: str | None = None) -> int:
+        """Bytes per sequence on one of `tp` ranks; heads fewer than ranks are replicated.
+
+        more_taps: inputs of the convolution that an engine keeps beyond those it needs. dtype: the engine's own, for all.
+        """
+        inputs = dtypes.nbytes(self.channels * (self.taps - 1 + more_taps if self.channels else 0), dtype or self.dtype)
+        return max(1, -(-self.heads // tp)) * (inputs + dtypes.nbytes(self.matrix, dtype or self.matrix_dtype))
+
+
+@dataclass(frozen=True, slots=True)
 class Layer:
     """What one layer keeps in the cache.
 
@@ -26,8 +50,7 @@ class Layer:
     heads and widths and once per sequence.
     shared_with: index of the layer whose cache this one reads; it then keeps nothing itself.
     state_bytes: bytes per sequence that do not depend on tokens or on the KV dtype (recurrent state).
-    state_heads: the parts of state_bytes as (bytes per head, heads); tensor parallelism splits the heads. Empty: every rank
-    keeps the whole state.
+    state_parts: what state_bytes is made of; tensor parallelism splits it. Empty: every rank keeps the whole state.
     """
 
     n_kv_heads: int = 0
@@ -41,7 +64,7 @@ class Layer:
     cross_tokens: int = 0
     shared_with: int | None = None
     state_bytes: int = 0
-    state_heads: tuple[tuple[int, int], ...] = ()
+    state_parts: tuple[StatePart, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("n_kv_heads", "k_dim", "v_dim", "latent", "latent_rope", "token_bytes", "cross_tokens", "state_bytes"):
@@ -49,8 +72,8 @@ class Layer:
         for name, least in (("window", 0), ("chunk", 1)):
             if getattr(self, name) is not None:
                 whole(f"Layer.{name}", getattr(self, name), least)
-        if self.state_heads and sum(nbytes * heads for nbytes, heads in self.state_heads) != self.state_bytes:
-            raise SpecError(f"Layer.state_heads {self.state_heads} do not add up to Layer.state_bytes = {self.state_bytes}")
+        if self.state_parts and sum(part.nbytes() for part in self.state_parts) != self.state_bytes:
+            raise SpecError(f"Layer.state_parts do not add up to Layer.state_bytes = {self.state_bytes}")
         if self.latent_rope > self.latent:
             raise SpecError(f"Layer.latent_rope is {self.latent_rope} and more than Layer.latent = {self.latent}")
 
@@ -61,9 +84,10 @@ class Layer:
             return 0
         return self.n_kv_heads * (self.k_dim + self.v_dim) + self.latent
 
-    def rank_state_bytes(self, tp: int = 1) -> int:
-        """Bytes of state per sequence on one of `tp` ranks; heads fewer than ranks are replicated."""
-        return sum(nbytes * max(1, -(-heads // tp)) for nbytes, heads in self.state_heads) or self.state_bytes
+    def rank_state_bytes(self, tp: int = 1, *, more_taps: int = 0, dtype: str | None = None) -> int:
+        """Bytes of state per sequence on one of `tp` ranks; the rest as in `StatePart.nbytes`."""
+        parts = (part.nbytes(tp, more_taps=more_taps, dtype=dtype) for part in self.state_parts)
+        return sum(parts) if self.state_parts else self.state_bytes
 
     @property
     def cap(self) -> int | None:

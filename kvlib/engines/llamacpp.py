@@ -27,8 +27,8 @@ def _rows(ask: Ask, cells: int, window_cells, streams: int) -> tuple[Line, ...]:
             key, formula = "window" if windowed else "full", f"{streams} × {n} × {here:,} × {cell:,} B"
             lines.append(Line(key, layers(n, kind(layer, ask.hybrid)), formula, streams * n * here * cell))
         if layer.state_bytes:
-            lines.append(Line("state", layers(n, "state"), f"{ask.batch} × {n} × {layer.state_bytes:,} B",
-                              ask.batch * n * layer.state_bytes))  # fmt: skip
+            state = layer.rank_state_bytes(dtype="fp32")
+            lines.append(Line("state", layers(n, "state"), f"{ask.batch} × {n} × {state:,} B", ask.batch * n * state))
     return tuple(lines)
 
 
@@ -58,11 +58,10 @@ def allocate(ask: Ask) -> dict:
 
 def _notes(ask: Ask) -> tuple[str, ...]:
     notes = []
-    if any(layer.state_bytes for layer in ask.spec.layers) and ask.spec.dtype not in ("float32", "fp32"):
-        notes.append(T("llama.cpp 的遞迴狀態一律是 float32：加上 --set torch_dtype=null --set dtype=float32 "
-                       "--set mamba_ssm_dtype=float32，數字才會相符",
-                       "llama.cpp keeps recurrent states in float32: for its number add --set torch_dtype=null "
-                       "--set dtype=float32 --set mamba_ssm_dtype=float32"))  # fmt: skip
+    if any(layer.state_bytes and not layer.state_parts for layer in ask.spec.layers):
+        notes.append(T("llama.cpp 的遞迴狀態一律是 float32；這個模型只給了位元組數（state_bytes），照給的算",
+                       "llama.cpp keeps recurrent states in float32; this model gives their bytes alone (state_bytes), which "
+                       "are taken as they are"))  # fmt: skip
     if any(layer.token_bytes for layer in ask.spec.layers):
         notes.append(T("索引鍵按 vLLM 的 fp8 計；llama.cpp 以 K 的型別存放",
                        "index keys are counted in vLLM's fp8; llama.cpp keeps them in the type of K"))  # fmt: skip

@@ -54,7 +54,6 @@ RULES = {
         Rule("池裡有一個區塊保留不用", "one block of the pool is never handed out", f"{_PLANNING}: get_kv_cache_configs"),
     ),
     "sglang": (
-        Rule("KV 的格式", "formats of K and V", "sglang/srt/arg_groups/fields/memory.py: kv_cache_dtype"),
         Rule("一頁預設 1 個 token；有些注意力後端改成 64 或 128",
              "a page has 1 token by default; some attention backends make it 64 or 128",
              "sglang/srt/arg_groups/overrides.py: _page_size_default"),
@@ -76,6 +75,7 @@ RULES = {
              "sglang/srt/configs/model_config.py: get_num_kv_heads"),
         Rule("管線階段：平均分層，餘下的各加在最後幾段", "pipeline stages: layers evenly, the rest to the last stages",
              "sglang/srt/distributed/utils.py: get_pp_indices"),
+        Rule("KV 的格式", "formats of K and V", "sglang/srt/arg_groups/fields/model.py: kv_cache_dtype"),
     ),
     "transformers": (
         Rule("DynamicCache 保留全部 token；視窗或分段的層留 W − 1 個",
@@ -84,6 +84,9 @@ RULES = {
         Rule("StaticCache 每層配置 max_cache_len 個 token；視窗層 min(W, max_cache_len)",
              "a StaticCache allocates max_cache_len tokens per layer; min(W, max_cache_len) with a window",
              "transformers/cache_utils.py: StaticLayer, StaticSlidingWindowLayer"),
+        Rule("遞迴狀態：卷積留 k 個輸入（比需要的多一個，模型的型別），矩陣是 float32；RecurrentGemma 留 k − 1 個",
+             "a recurrent state keeps k inputs of its convolution, one more than it needs, in the model's dtype, and its matrix in "
+             "float32; RecurrentGemma keeps k − 1", "transformers/cache_utils.py: LinearAttentionLayer"),
         Rule("共用快取的層什麼都不存", "a layer that shares another's cache stores nothing",
              "transformers/cache_utils.py: DummyLayer, get_layer_types_and_kwargs"),
         Rule("Falcon-40B（new_decoder_architecture）：8 個 KV 頭展開成 128 個才存",

@@ -101,7 +101,7 @@ def allocate(ask: Ask) -> dict:
     full_charge, _, window_charge, _ = _charges(ask)
     pools = (full and (full_tokens - 1, full_charge), window and (window_tokens - 1, window_charge),
              state and (states, _states(ask)))  # fmt: skip
-    fit = min((free // charge for free, charge in filter(None, pools)), default=ask.batch)
+    fit = min((max(0, free) // charge for free, charge in filter(None, pools)), default=ask.batch)
     return {"lines": lines, "stage": stage, "blocks": facts["tokens"] // page, "facts": facts,
             "notes": (*short_of(ask, fit), *_notes(ask))}  # fmt: skip
 

@@ -1,6 +1,7 @@
 """transformers: no pool, no blocks. A DynamicCache holds what a request has, a StaticCache what it may come to have."""
 
 from collections import Counter
+from dataclasses import replace
 
 from kvlib.engines.labels import kind, layers
 from kvlib.engines.plan import Ask, Engine, Line, named
@@ -19,6 +20,12 @@ def _kept(layer: Layer, n_tokens: int) -> int:
     return n_tokens if layer.cap is None or layer.cap == 1 else min(n_tokens, max(layer.cap - 1, 0))
 
 
+def _state(layer: Layer, tp: int) -> int:
+    """Bytes of a layer's recurrent state: one input more than the convolution needs, and the matrix in float32."""
+    parts = [replace(part, matrix_dtype="fp32") for part in layer.state_parts]
+    return sum(part.nbytes(tp, more_taps=1) for part in parts) or layer.state_bytes
+
+
 def _lines(ask: Ask, kept) -> tuple[Line, ...]:
     """One line for equal layers, and one for what does not depend on tokens."""
     _check(ask)
@@ -32,7 +39,7 @@ def _lines(ask: Ask, kept) -> tuple[Line, ...]:
             lines.append(Line("cross", layers(n, "cross"), f"{ask.batch} × {n} × {layer.cross_tokens:,} × {cell:,} B",
                               ask.batch * n * layer.cross_tokens * cell))  # fmt: skip
         if layer.state_bytes:
-            state = ask.state_bytes(layer)
+            state = _state(layer, ask.tp)
             lines.append(Line("state", layers(n, "state"), f"{ask.batch} × {n} × {state:,} B", ask.batch * n * state))
     return tuple(lines)
 

@@ -1,6 +1,6 @@
 """All layers of models whose layers are no row of equal blocks: each rule takes the fields and all layers."""
 
-from kvlib.errors import SpecError
+from kvlib.errors import MissingField, SpecError
 from kvlib.fields import Fields
 from kvlib.layouts.blocks import feed_forward, linear, norm
 from kvlib.layouts.facts import Uncounted
@@ -12,7 +12,10 @@ def searched_blocks(fields: Fields, layers: tuple[Layer, ...]) -> list[Weight]:
     """Layers that a search has thinned out: each says whether it has attention and how wide its feed-forward block is."""
     hidden, n_heads = fields.integer("hidden_size"), fields.integer("num_attention_heads")
     weights: list[Weight] = []
-    for i, (layer, block) in enumerate(zip(layers, fields.listed("block_configs", len(layers)) or [], strict=True)):
+    blocks = fields.listed("block_configs", len(layers))
+    if blocks is None:
+        raise MissingField(f"{fields.where}: block_configs is absent and says how wide every block is; add it")
+    for i, (layer, block) in enumerate(zip(layers, blocks, strict=True)):
         inside = Fields(block, f"{fields.where}: block_configs[{i}]")
         if inside.flag("attention.replace_with_linear", default=False):
             weights += linear("attention_as_linear", "attention", hidden, hidden) + norm("layer norms", hidden)
@@ -31,6 +34,8 @@ def searched_blocks(fields: Fields, layers: tuple[Layer, ...]) -> list[Weight]:
 def _searched_width(block: Fields, hidden: int) -> int:
     """Two thirds of a multiple of the hidden size, rounded up to 256."""
     factor = block.get("ffn.ffn_mult")
+    if factor is None:
+        raise MissingField(f"{block.where}: ffn.ffn_mult is absent and says how wide the block is; add it")
     if isinstance(factor, bool) or not isinstance(factor, int | float) or factor <= 0:
         raise SpecError(f"{block.where}: ffn.ffn_mult is {factor!r}; expected a number above 0")
     return -(-int(2 * factor * hidden / 3) // 256) * 256

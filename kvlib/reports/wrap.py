@@ -10,7 +10,7 @@ _WIDE = "\u2e80-\u9fff\uf900-\ufaff\uff01-\uffe6"  # Han, kana and their punctua
 _CLOSES = "，。、；：！？）」』】》〉…％" + re.escape(")],;:!?%/")
 _OPENS = "（「『【《〈" + re.escape("([")
 
-_UNIT = r"(?<=[\d⁰⁹]) (?=(?:(?:[KMGT]i?)?B|tokens?|個)\b)"  # the space of 16 KiB, 10⁹ B, 4,096 tokens
+_UNIT = r"(?<=[\d⁰⁹]) (?=(?:(?:[KMGT]i?)?B|tokens?)\b|個)"  # the space of 16 KiB, 10⁹ B, 4,096 tokens
 _BESIDE_HAN = rf"(?<![{_OPENS}\s])(?![{_CLOSES}])(?:(?<=[{_WIDE}])|(?=[{_WIDE}]))"
 PIECE = re.compile(rf"\s*(?:{_UNIT}|\S)+?(?:(?!{_UNIT})\s+|{_BESIDE_HAN}|$)")
 """What stays on one line, and the spaces behind it."""

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from kvlib import Layer, ModelSpec, SpecError, load_spec
 from kvlib.engine_log import explain_log
 from kvlib.engines.log_lines import PATTERNS, read_lines
+from kvlib.engines.log_model import key
 from kvlib.i18n import language, set_language
+from kvlib.sources import presets, shipped
 
 # vllm#10517: RTX 3090, Llama-3.1-8B, vLLM 0.6.4
 SHORT = """\
@@ -125,8 +127,13 @@ def test_one_rank_prints_the_memory_and_another_one_decides():
     # vllm#21348: Qwen3-235B, TP 4
     text = "tensor_parallel_size=4\nAvailable KV cache memory: 8.11 GiB\nGPU KV cache size: 178,880 tokens"
     explanation = explain_log(text, "qwen3-235b-a22b")
-    assert not explanation.follows
+    assert (explanation.follows, explanation.verdict) == (True, "explained")
+    assert [check.verdict for check in explanation.checks] == ["explained", "agree"]
     assert any("another rank had less left" in note for note in explanation.notes)
+    for wrong in (text.replace("178,880", "160,000"), text.replace("178,880", "190,000"), text.replace("4", "1", 1)):
+        assert explain_log(wrong, "qwen3-235b-a22b", pp=2 if "=1" in wrong else 1).verdict == "differs"
+    all_ranks = "Available KV cache memory: 8.11 GiB\n" * 3 + text
+    assert explain_log(all_ranks, "qwen3-235b-a22b").follows is False  # no rank is left that could have had less
     both = explain_log("Available KV cache memory: 8.02 GiB\n" + text, "qwen3-235b-a22b")
     assert both.follows
     assert both.lines.ranks == {"memory": ["8.02", "8.11"]}
@@ -144,6 +151,96 @@ which is larger than the available KV cache memory (1.71 GiB)."""
     all_kept = explain_log(text.replace("4.54", "9.00"), "gpt-oss-120b", max_num_batched_tokens=1024)
     assert all_kept.follows
     assert any("keep all tokens" in note for note in all_kept.notes)
+
+
+def test_the_memory_that_one_request_needs_in_all_stages():
+    # vllm#34076: Qwen3-Coder-30B-A3B, of the shape of Qwen3-30B-A3B, in two stages
+    text = """pipeline_parallel_size=2
+To serve at least one request with the models's max seq len (262144), (24.0 GiB KV cache is needed, which is larger \
+than the available KV cache memory (3.18 GiB)."""
+    explanation = explain_log(text, "qwen3-30b-a3b")
+    assert (explanation.verdict, computed(explanation)["needed"]) == ("explained", "12.00 GiB")
+    assert any("24.00 GiB of all 2 stages" in note for note in explanation.notes)
+    assert explain_log(text.replace("24.0 ", "12.0 "), "qwen3-30b-a3b").verdict == "follows"
+    assert explain_log(text.replace("24.0 ", "18.0 "), "qwen3-30b-a3b").verdict == "differs"
+
+
+def test_a_log_without_memory_does_not_test_the_model():
+    text = "GPU KV cache size: 2,042,016 tokens\nMaximum concurrency for 2,048 tokens per request: 997.08x"
+    for model in ("gpt-2", "llama-3.1-8b"):
+        explanation = explain_log(text, model)
+        assert (explanation.follows, explanation.verdict) == (None, "untested")
+        assert "Available KV cache memory" in explanation.conclusion
+    assert explain_log(text.replace("997.08", "998.08"), "gpt-2").follows is False
+    # 2,042,016 tokens of 36,864 B are 70.11 GiB of GPT-2, and nothing else is that of Llama-3.1-8B
+    with_memory = text + "\nAvailable KV cache memory: 70.11 GiB"
+    assert explain_log(with_memory, "gpt-2").verdict == "follows"
+    assert explain_log(with_memory, "llama-3.1-8b").verdict == "differs"
+
+
+def test_blocks_set_by_hand_are_explained_and_test_nothing():
+    text = "num_gpu_blocks_override=512\nAvailable KV cache memory: 8.00 GiB\nGPU KV cache size: 8,192 tokens"
+    explanation = explain_log(text, "llama-3.1-8b")
+    assert explanation.verdict == "untested"
+    assert "set by hand" in explanation.conclusion
+
+
+def test_the_refusal_of_a_request_that_is_too_long_is_enough():
+    text = ("The model's max seq len (32768) is larger than the maximum number of tokens that can be stored in KV cache "
+            "(7344). Try increasing `gpu_memory_utilization`")  # fmt: skip
+    explanation = explain_log(text, "llama-3.1-8b")
+    assert (explanation.verdict, explanation.blocks) == ("untested", 7344 // 16)
+    assert explanation.reading.ask.max_model_len == 32768
+    assert any("918.00 MiB" in note and "4.00 GiB" in note for note in explanation.notes)
+
+
+PRESETS = {
+    "meta-llama/Llama-3.1-8B-Instruct": "llama-3.1-8b", "neuralmagic/Meta-Llama-3.1-8B-Instruct-FP8": "llama-3.1-8b",
+    "RedHatAI/Meta-Llama-3.1-8B-Instruct-quantized.w4a16": "llama-3.1-8b", "/mnt/models/Llama-3.1-8B-Instruct": "llama-3.1-8b",
+    "google/gemma-3-27b-pt": "gemma-3-27b", "Qwen/Qwen2.5-7B-Instruct-AWQ": "qwen2.5-7b", "gpt2": "gpt-2",
+    "meta-llama/Llama-2-7b-chat-hf": "llama-2-7b", "mistralai/Mistral-7B-Instruct-v0.3": "mistral-7b-v0.3",
+    "deepseek-ai/DeepSeek-V3-Base": "deepseek-v3", "TheBloke/Llama-2-13B-chat-GPTQ": "llama-2-13b",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "preset"), PRESETS.items())
+def test_the_model_of_a_log_is_a_preset_whatever_its_tuning(name, preset, monkeypatch):
+    monkeypatch.setattr("kvlib.sources._from_hub", lambda repo: pytest.fail(f"{repo} was asked for"))
+    explanation = explain_log(f"model='{name}', \nAvailable KV cache memory: 1.00 GiB\n# GPU blocks: 9", max_model_len=2048)
+    assert explanation.reading.ask.spec == load_spec(preset)
+    assert any(name in note and preset in note for note in explanation.notes)
+
+
+@pytest.mark.parametrize(("name", "nearest"), [("Qwen/Qwen2.5-14B-Instruct", "qwen2.5-7b"), ("zzz/%", None)])
+def test_a_model_that_is_no_preset_is_not_fetched(name, nearest, monkeypatch):
+    monkeypatch.setattr("kvlib.sources._from_hub", lambda repo: pytest.fail(f"{repo} was asked for"))
+    with pytest.raises(SpecError, match="--model") as error:
+        explain_log(f"model='{name}', " + SHORT)
+    assert (nearest or "a preset's name") in str(error.value)
+
+
+def test_no_two_presets_are_taken_for_one_another():
+    assert len({key(preset) for preset in presets()}) == len(presets())
+    for preset in presets():
+        assert key(shipped(preset)["hub_id"]) not in {key(other) for other in presets() if other != preset}
+
+
+def test_values_are_numbers_or_ranges_in_json():
+    checks = {check["key"]: check for check in explain_log(SHORT, "llama-3.1-8b").as_dict()["checks"]}
+    assert {k: (c["logged_value"], c["computed_value"], c["unit"]) for k, c in checks.items()} == {
+        "memory": (3.81, 3.81, "GiB"), "blocks": (1952, [1948, 1953], "blocks"), "concurrency": (1.56, 1.56, "requests")}  # fmt: skip
+
+
+def test_blocks_are_null_where_the_log_does_not_tell():
+    answer = explain_log("Available KV cache memory: 3.00 GiB\n(4.00 GiB KV cache is needed at least one request with the "
+                         "model's max seq len (32768)", "llama-3.1-8b").as_dict()  # fmt: skip
+    assert (answer["blocks"], answer["pool_bytes"], answer["verdict"]) == (None, None, "follows")
+
+
+@pytest.mark.parametrize("kv_dtype", ["q8_0", "q8_0/q4_0", "fp8/bf16"])
+def test_a_format_that_vllm_does_not_store_is_refused(kv_dtype):
+    with pytest.raises(SpecError, match="vllm"):
+        explain_log(SHORT, "llama-3.1-8b", kv_dtype=kv_dtype)
 
 
 def test_the_enlarged_block_of_a_hybrid():
@@ -254,7 +351,8 @@ def test_odd_numbers_are_explained_or_refused(changes, preset):
             answer = explain_log(log, preset).as_dict()
         except SpecError:
             continue
-        assert answer["blocks"] >= 0
+        assert answer["blocks"] is None or answer["blocks"] >= 0
+        assert answer["follows"] is {"untested": None, "differs": False}.get(answer["verdict"], True)
         json.dumps(answer)
 
 
@@ -267,5 +365,6 @@ def test_every_pattern_is_read_from_some_line():
     peak_torch_memory=1.00GiB kv_cache_size=1.00GiB (1.00 GiB KV cache is needed at least one request with the model's max seq len (10)
     # GPU blocks: 3 GPU KV cache size: 48 tokens, Maximum concurrency for 10 tokens per request: 4.80x
     num_gpu_blocks_override=3 KV cache size by the dcp_world_size 2 weights took 1.00 GB
+    max seq len (10) is larger than the maximum number of tokens
     Hybrid KV cache manager is disabled speculative_config=SpeculativeConfig(method='mtp')"""
     assert set(read_lines(lines).values) == set(PATTERNS)

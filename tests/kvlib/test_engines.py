@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache, StaticCache
+from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache, QuantizedCache, StaticCache
 
 from kvlib import Layer, ModelSpec, SpecError, kv_bytes, load_spec
 from kvlib.engines import ENGINES, admission, allocation
@@ -94,6 +94,15 @@ def test_the_allowance_of_a_window_is_reached():
     plans = [(n, admission(model(Layer(**HEADS, window=65)), n, max_num_batched_tokens=37)) for n in range(300, 900)]
     gaps = {plan.blocks - peak_of_a_window(n, 65, 37, 16, lag=1) for n, plan in plans}
     assert min(gaps) == 0
+
+
+def test_the_arithmetic_of_a_window_says_where_its_tokens_come_from():
+    plan = admission(load_spec("gemma-3-27b"), 131_072)
+    sliding = next(line for line in plan.lines if line.key == "sliding")
+    assert sliding.formula.startswith("6 × (⌈(1,024 − 1 + 2 × 8,192)/16⌉ + 1) = 6,534 ×")
+    chunked = admission(model(Layer(**HEADS, chunk=8192)), 100_000, max_num_batched_tokens=2048, pp=1)
+    assert chunked.lines[0].formula.startswith("⌈(8,192 + 2 × 2,048)/16⌉ =")
+    assert admission(model(Layer(**HEADS, window=1024)), 100).lines[0].formula.startswith("⌈100/16⌉ =")  # all tokens fit
 
 
 def test_window_and_chunk_allowances():
@@ -195,6 +204,93 @@ def test_the_smallest_pool_serves_the_batch_and_one_block_less_does_not(preset):
     assert need * plan.facts["block_bytes"] >= 3 * admission(load_spec(preset), 4096).nbytes
 
 
+GB = 10**9
+
+
+@pytest.mark.parametrize(("gb", "words"), [(54, "12 of 64 requests fit"), (1, "vLLM would not start"), (280, None)])
+def test_a_pool_that_is_too_small_is_said_to_be(gb, words):
+    # 32,768 tokens of 131,072 B are 4.29 GB, so 54 GB hold 12 of them and 280 GB hold all 64
+    notes = allocation(load_spec("llama-3.1-8b"), 32_768, batch=64, pool_bytes=gb * GB).notes
+    assert any(words in note for note in notes) if words else not notes
+
+
+def test_the_spare_block_serves_no_request():
+    spec, page = model(Layer(**HEADS)), 16 * 2048
+    for blocks, words in ((8, "3 of 4 requests fit"), (9, None), (1, "not start")):  # two blocks per request
+        notes = allocation(spec, 32, batch=4, pool_bytes=blocks * page).notes
+        assert any(words in note for note in notes) if words else not notes
+
+
+@given(st.integers(1, 40_000), st.integers(1, 5))
+@settings(max_examples=60, deadline=None)
+def test_the_requests_that_fit_sglang_are_those_whose_charges_fit(n_slots, batch):
+    """Let in one by one: each needs less than what is free in both pools, and takes it."""
+    spec = model(Layer(**HEADS), Layer(**HEADS, window=100))
+    plan = allocation(spec, 5000, "sglang", batch=batch, pool_bytes=n_slots * 2048)
+    one, fit = admission(spec, 5000, "sglang"), 0
+    free = [plan.facts["tokens"], plan.facts["window_tokens"]]
+    charge = [bytes_of(one, key) // 2048 for key in ("full", "window")]
+    while fit < batch and all(c < f for c, f in zip(charge, free, strict=True)):
+        free, fit = [f - c for c, f in zip(charge, free, strict=True)], fit + 1
+    said = f"{fit} of {batch} requests fit" if fit else "not even one request"
+    assert any(said in note for note in plan.notes) == (fit < batch)
+
+
+@pytest.mark.parametrize("lang", ["en", "zh-TW"])
+def test_facts_are_said_in_words(lang):
+    before = language()
+    try:
+        set_language(lang)
+        for engine in ENGINES:
+            plan = allocation(load_spec("jamba-v0.1" if engine == "sglang" else "gemma-3-27b"), 131_072, engine)
+            assert len(plan.fact_texts) == len(set(plan.facts) - {"block_bytes"})
+            assert not any("_" in text.replace("n_ctx", "") or "{" in text for text in plan.fact_texts)
+        texts = allocation(load_spec("gemma-3-27b"), 131_072).fact_texts
+        assert ["14,726" in texts[0], "1.00" in texts[1], "131,080" in texts[2]] == [True] * 3
+    finally:
+        set_language(before)
+
+
+# KV formats
+
+
+@pytest.mark.parametrize(("engine", "kv_dtype", "words"), [
+    ("vllm", "q8_0", "'q8_0', which vllm does not store; choose one of fp32, bf16"), ("vllm", "bf16/fp8", "K and V alike"),
+    ("llama.cpp", "fp8", "iq4_nl"), ("llama.cpp", "q8_0/int4", "'int4', which llama.cpp"), ("sglang", "int8", "mxfp8"),
+    ("transformers", "q4_0", "int4_g64"), ("transformers", "fp8/bf16", "K and V alike"),
+])  # fmt: skip
+def test_a_format_that_the_engine_does_not_store_is_refused(engine, kv_dtype, words):
+    for ask in (admission, allocation):
+        with pytest.raises(SpecError) as error:
+            ask(load_spec("llama-3-8b"), 100, engine, kv_dtype=kv_dtype)
+        assert words in str(error.value)
+        assert "--kv-dtype" in str(error.value)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_formats_that_the_engine_stores_are_answered(engine):
+    for name in ENGINES[engine].formats:
+        spec = model(Layer(latent=576, latent_rope=64)) if name == "fp8_ds_mla" else load_spec("llama-3-8b")
+        assert admission(spec, 128, engine, kv_dtype=name).nbytes >= kv_bytes(spec, 128, 1, name)
+    if engine == "llama.cpp":
+        assert admission(load_spec("llama-3-8b"), 128, engine, kv_dtype="q8_0/q4_0").nbytes
+
+
+def test_a_quantised_cache_is_for_layers_that_keep_all_tokens():
+    with pytest.raises(SpecError, match="QuantizedCache"):
+        admission(load_spec("gemma-3-27b"), 100, "transformers", kv_dtype="fp8")
+    assert any("128 tokens" in note for note in admission(load_spec("llama-3-8b"), 9, "transformers", kv_dtype="int4_g64").notes)
+
+
+def test_the_fp8_cache_of_transformers_holds_what_admission_says():
+    config = AutoConfig.for_model("llama", num_hidden_layers=2, hidden_size=64, intermediate_size=64, num_attention_heads=4,
+                                  num_key_value_heads=2, vocab_size=64)  # fmt: skip
+    net = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    cache = feed(net, QuantizedCache("fp8", config), 2, [20, 1])
+    held = sum(t.nbytes for layer in cache.layers for t, _ in (layer._quantized_keys, layer._quantized_values))
+    assert admission(load_spec(config.to_dict()), 21, "transformers", kv_dtype="fp8", batch=2).nbytes == held
+
+
 # SGLang
 
 
@@ -282,6 +378,36 @@ def test_a_static_cache_holds_what_allocation_says(tiny, longest, batch):
     assert plan.nbytes == sum(t.untyped_storage().nbytes() for t in tensors(cache))
 
 
+MAMBA_2 = {"mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_d_conv": 4, "mamba_expand": 2}
+HYBRIDS = {
+    "jamba": {"mamba_d_state": 8, "mamba_d_conv": 4, "mamba_expand": 2, "attn_layer_period": 2, "attn_layer_offset": 1,
+              "num_experts": 2, "num_experts_per_tok": 1},
+    "lfm2": {"conv_L_cache": 3, "layer_types": ["conv", "full_attention"]},
+    "qwen3_next": {"linear_key_head_dim": 8, "linear_value_head_dim": 16, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
+                   "linear_conv_kernel_dim": 4, "head_dim": 16, "num_experts": 4, "num_experts_per_tok": 2,
+                   "moe_intermediate_size": 32, "shared_expert_intermediate_size": 32,
+                   "layer_types": ["linear_attention", "full_attention"]},
+    "bamba": MAMBA_2 | {"attn_layer_indices": [1]},
+    "falcon_h1": MAMBA_2 | {"mamba_d_ssm": 128, "head_dim": 16},
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("model_type", HYBRIDS)
+def test_the_states_of_a_hybrid_are_those_of_its_real_cache(model_type):
+    sizes = {"num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 64, "num_attention_heads": 4,
+             "num_key_value_heads": 2, "vocab_size": 64}  # fmt: skip
+    config = AutoConfig.for_model(model_type, **(sizes | HYBRIDS[model_type]))
+    net = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+    cache = feed(net, DynamicCache(config=config), 3, [20])
+    states = [t for layer in cache.layers for name in ("conv_states", "recurrent_states") for t in getattr(layer, name, {}).values()]
+    held = sum(t.nbytes for t in states if isinstance(t, torch.Tensor))
+    spec = load_spec(config.to_dict() | {"dtype": "bfloat16"})
+    assert held
+    assert bytes_of(admission(spec, 20, "transformers", batch=3), "state") == held
+    assert bytes_of(allocation(spec, 20, "transformers", batch=3), "state") == held
+
+
 # llama.cpp
 
 
@@ -303,6 +429,20 @@ def test_a_llama_cpp_request_takes_cells_within_its_context():
         assert admission(spec, n_tokens, "llama.cpp").nbytes <= allocation(spec, n_tokens, "llama.cpp").nbytes
 
 
+@pytest.mark.parametrize(("preset", "layers", "values"), [
+    # llama.cpp's n_embd_r + n_embd_s
+    ("jamba-v0.1", 28, 8192 * 3 + 8192 * 16), ("lfm2-350m", 10, 1024 * 2),
+    ("qwen3-next-80b-a3b", 36, 3 * (2 * 16 * 128 + 32 * 128) + 32 * 128 * 128),
+    ("granite-4.0-h-tiny", 36, 3 * (48 * 64 + 2 * 128) + 48 * 64 * 128),
+])  # fmt: skip
+def test_llama_cpp_keeps_states_in_float32(preset, layers, values):
+    for changed in ({}, {"mamba_ssm_dtype": "float32"}):
+        plan = allocation(load_spec(preset, **changed), 256, "llama.cpp", batch=2)
+        assert bytes_of(plan, "state") == 2 * layers * 4 * values
+        assert not any("float32" in note for note in plan.notes)
+    assert any("float32" in note for note in allocation(model(Layer(state_bytes=96)), 256, "llama.cpp").notes)
+
+
 def test_a_state_is_kept_once_per_sequence():
     spec = model(Layer(state_bytes=1000))
     for engine in ("transformers", "llama.cpp"):
@@ -314,7 +454,7 @@ def test_a_state_is_kept_once_per_sequence():
 
 def value(formula: str) -> int:
     """What a printed formula comes to."""
-    for sign, code in {"×": "*", "⌈": "ceil(", "⌉": ")", "⌊": "floor(", "⌋": ")", ",": "", " B": ""}.items():
+    for sign, code in {"×": "*", "−": "-", "⌈": "ceil(", "⌉": ")", "⌊": "floor(", "⌋": ")", ",": "", " B": ""}.items():
         formula = formula.replace(sign, code)
     return eval(formula, {"__builtins__": {}, "ceil": math.ceil, "floor": math.floor})
 
@@ -329,7 +469,8 @@ def test_every_answer_is_the_sum_of_its_lines_and_covers_what_the_model_needs(en
     spec = model(*data.draw(st.lists(layer, min_size=1, max_size=6)))
     n_tokens, batch = data.draw(st.integers(0, 3000)), data.draw(st.integers(1, 3))
     for ask in (admission, allocation):
-        plan = ask(spec, n_tokens, engine, batch=batch)
+        steps = {} if engine == "transformers" else {"max_num_batched_tokens": 64}
+        plan = ask(spec, n_tokens, engine, batch=batch, **steps)
         answer = plan.as_dict()
         assert answer["bytes"] == plan.nbytes == sum(line["bytes"] for line in answer["lines"])
         assert all(type(line.nbytes) is int and line.nbytes >= 0 for line in plan.lines)
@@ -360,10 +501,10 @@ def test_every_rule_says_where_it_was_read_in_both_languages():
 @pytest.mark.parametrize(("options", "words"), [
     ({"engine": "trt"}, "engine is 'trt'"), ({"engine": None}, "engine is None"), ({"colour": 1}, "colour"),
     ({"tp": 0}, "tp is 0"), ({"pp": 99}, "pp is 99"), ({"batch": -1}, "batch is -1"),
-    ({"n_tokens": -1}, "n_tokens is -1"), ({"n_tokens": 1.5}, "n_tokens is 1.5"),
-    ({"block_size": 0}, "block_size is 0"), ({"block_size": True}, "block_size"),
-    ({"max_num_batched_tokens": 0}, "max_num_batched_tokens is 0"), ({"max_model_len": 10}, "max_model_len = 10"),
-    ({"kv_dtype": "fp7"}, "fp7"), ({"tp": 3}, "tp is 3"), ({"prefix_caching": 1}, "prefix_caching is 1"),
+    ({"n_tokens": -1}, "n_tokens (--tokens) is -1"), ({"n_tokens": 1.5}, "n_tokens (--tokens) is 1.5"),
+    ({"block_size": 0}, "block_size (--block-size) is 0"), ({"block_size": True}, "block_size"),
+    ({"max_num_batched_tokens": 0}, "(--max-batched-tokens) is 0"), ({"max_model_len": 10}, "(--max-model-len) = 10"),
+    ({"kv_dtype": "fp7"}, "fp7"), ({"tp": 3}, "tp is 3"), ({"prefix_caching": 1}, "(--no-prefix-caching) is 1"),
     ({"pool_bytes": 5}, "allocation()"), ({"unified": True}, "unified"),
     ({"engine": "transformers", "block_size": 16}, "block_size"), ({"engine": "transformers", "pp": 2}, "pp is 2"),
     ({"engine": "transformers", "tp": 16}, "tp is 16"), ({"engine": "llama.cpp", "tp": 2}, "tp is 2"),

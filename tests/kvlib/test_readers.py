@@ -256,3 +256,54 @@ def test_without_the_hub_client_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
     with pytest.raises(SpecError, match="pip install huggingface_hub"):
         load_spec("someone/some-model")
+
+
+# --- notes and overrides ----------------------------------------------------------------------------------------------
+
+
+def test_an_override_replaces_the_field_under_whatever_name_it_stands_there():
+    gpt = {"model_type": "gpt2", "n_layer": 4, "n_embd": 64, "n_head": 8, "vocab_size": 100, "n_positions": 512}
+    assert load_spec(gpt, num_hidden_layers=2).n_layers == load_spec(gpt, n_layers=2).n_layers == 2
+    assert load_spec(BASE, n_kv_heads=4).n_kv_heads == 4
+    assert load_spec("whisper-large-v3", num_hidden_layers=4).n_layers == 4
+
+
+def test_an_override_that_decides_nothing_is_named():
+    blocks = [{"attention": {"n_heads_in_group": 4}}] * 4
+    searched = BASE | {"model_type": "nemotron-nas", "block_configs": blocks, "num_key_value_heads": None}
+    assert "num_key_value_heads changes no number" in " ".join(load_spec(searched, num_key_value_heads=4).notes)
+    assert not load_spec(BASE, num_key_value_heads=4).notes
+    assert not load_spec(BASE, num_key_value_heads=2).notes
+
+
+def test_a_decoy_of_another_class_changes_nothing_and_cannot_be_set():
+    decoys = {"v_head_dim": 4, "multi_query": True, "kv_lora_rank": 8, "num_kv_shared_layers": 2, "use_cla": True,
+              "attention_chunk_size": 4, "decoder_layers": 2}  # fmt: skip
+    assert load_spec(BASE | decoys).layers == load_spec(BASE).layers
+    with pytest.raises(SpecError, match="no field 'kv_lora_rank' is read for model_type 'llama'"):
+        load_spec(BASE, kv_lora_rank=8)
+
+
+def test_a_known_type_with_code_of_its_own_is_guarded_too():
+    custom = BASE | {"auto_map": {"AutoConfig": "configuration_x.X"}}
+    assert load_spec(custom).layers == load_spec(BASE).layers
+    with pytest.raises(SpecError, match="cache_quantum = 3"):
+        load_spec(custom | {"cache_quantum": 3})
+
+
+def test_latent_attention_can_be_switched_off():
+    plain = {k: v for k, v in BASE.items() if k != "vocab_size"} | {"model_type": "deepseek_v2", "use_mla": False}
+    assert load_spec(plain | {"kv_lora_rank": None, "v_head_dim": 0}).layers == load_spec(BASE).layers
+
+
+def test_what_a_spec_leaves_out_is_noted():
+    assert "text decoder only" in load_spec({"text_config": BASE}).notes[0]
+    jamba = load_spec("jamba-v0.1")
+    assert "recurrent state is not given" in jamba.notes[0]
+    assert load_spec("jamba-v0.1", mamba_ssm_dtype="float32").notes == ()
+
+
+def test_a_deeply_nested_file_is_refused(tmp_path):
+    (tmp_path / "config.json").write_text("[" * 100_000 + "]" * 100_000)
+    with pytest.raises(SpecError, match="is not JSON"):
+        load_spec(tmp_path)

@@ -18,6 +18,7 @@ from kvlib.engines import ENGINES, admission, allocation
 from kvlib.kv_formats import KV_FORMATS
 from kvlib.reports.estimate import Estimate
 from kvlib.reports.rows import rows_of
+from kvlib.spec import StatePart
 
 SCHEMAS = Path(main.__code__.co_filename).parent / "schemas"
 LOG = """\
@@ -110,7 +111,7 @@ TOYS = (
     Layer(latent=24, latent_rope=8, token_bytes=12),
     Layer(n_kv_heads=2, k_dim=8, v_dim=8, cross_tokens=5),
     Layer(n_kv_heads=2, k_dim=8, v_dim=8, window=0, cross_tokens=7),
-    Layer(state_bytes=96, state_heads=((24, 4),)),
+    Layer(state_bytes=96, state_parts=(StatePart(4, matrix=12),)),
     Layer(n_kv_heads=2, k_dim=8, v_dim=8, state_bytes=40),
     Layer(shared_with=0, n_kv_heads=4, k_dim=8, v_dim=4),
     Layer(),
