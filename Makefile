@@ -4,7 +4,7 @@
 # make check   is every notebook what its source says? Runs nothing
 # make lint    the book's own lints, over chapters and sheets
 # make bench   the benchmarks; they write benchmarks/results/
-# make sweep   every causal LM class of transformers against kvlib, and 10,000 damaged configs; about ten minutes
+# make sweep   every causal LM class of transformers against kvlib: cache and parameters, and 10,000 damaged configs; about 20 minutes
 # make gpu     on a machine with CUDA: GPU tests and measurements, under five minutes
 # make freeze  write constraints.txt anew from what is installed
 #
@@ -62,6 +62,7 @@ bench: .venv/.dev .venv/.peers
 
 sweep: .venv/.dev
 	$(BIN)/python tests/kvlib/sweep.py
+	$(BIN)/python tests/kvlib/weights_sweep.py
 	FUZZ_CASES=10000 $(BIN)/python -m pytest -q tests/kvlib/test_fuzz.py
 
 gpu: .venv/.dev

@@ -11,7 +11,8 @@ from kvlib.engines.log_counting import Reading, readings
 from kvlib.engines.log_lines import Lines, read_lines
 from kvlib.engines.log_model import model_of
 from kvlib.engines.log_notes import misleading
-from kvlib.engines.plan import Ask, named
+from kvlib.engines.options import named
+from kvlib.engines.plan import Ask
 from kvlib.errors import SpecError
 from kvlib.i18n import T
 from kvlib.kv_formats import kv_name

@@ -17,8 +17,8 @@ from kvlib import rope
 from kvlib.attention import Mask, attention
 from kvlib.cache import Cache, ContiguousCache
 from kvlib.cache.contract import counts_of
+from kvlib.config.fields import Fields
 from kvlib.errors import SpecError
-from kvlib.fields import Fields
 from kvlib.layouts import LAYOUTS
 from kvlib.layouts.facts import on
 from kvlib.readers import read_config

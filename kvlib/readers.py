@@ -9,18 +9,18 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from kvlib.config.families import GENERIC, Family
+from kvlib.config.family_table import FAMILIES
+from kvlib.config.fields import Fields, other_names
+from kvlib.config.layers import read_layers
+from kvlib.config.patterns import count_layers, layer_kinds
+from kvlib.config.unread import refuse_unread
+from kvlib.config.windows import limit_of
 from kvlib.errors import MissingField, SpecError
-from kvlib.families import GENERIC, Family
-from kvlib.family_table import FAMILIES
-from kvlib.fields import Fields, other_names
 from kvlib.i18n import T
-from kvlib.layers import read_layers
-from kvlib.patterns import count_layers, layer_kinds
 from kvlib.sources import find_config
 from kvlib.spec import Layer, ModelSpec, Weight
-from kvlib.unread import refuse_unread
 from kvlib.weights import count_weights
-from kvlib.windows import limit_of
 
 MOST_LAYERS = 10_000
 INNER = ("text_config", "llm_config", "language_config", "thinker_config")

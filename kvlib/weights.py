@@ -3,8 +3,8 @@
 Shapes are (out, in), as torch.nn.Linear stores them. The sum of their sizes is the parameter count.
 """
 
+from kvlib.config.fields import Fields
 from kvlib.errors import MissingField
-from kvlib.fields import Fields
 from kvlib.layouts import LAYOUTS, Layout
 from kvlib.layouts.blocks import attention, experts, feed_forward, latent_attention, linear, sparse_layers
 from kvlib.layouts.facts import Uncounted, layer_size, on

@@ -43,7 +43,7 @@ def explain_log(
     found = explain(_read(file), model, kv_dtype=kv_dtype, tp=tp, pp=pp, block_size=block_size,
                     max_num_batched_tokens=max_batched_tokens, max_model_len=max_model_len)  # fmt: skip
     opt.show(LogReport(found), as_json)
-    return 0 if found.follows else 1
+    return 1 if found.follows is False else 0
 
 
 def _read(file: Path) -> str:

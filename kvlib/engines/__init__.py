@@ -8,7 +8,8 @@ The rules are data, each with the version, file and symbol in which it was read:
 """
 
 from kvlib.engines import llamacpp, sglang, transformers, vllm
-from kvlib.engines.plan import Ask, Engine, Line, Plan, Rule, checked, named
+from kvlib.engines.options import checked, named
+from kvlib.engines.plan import Ask, Engine, Line, Plan, Rule
 from kvlib.errors import SpecError
 from kvlib.spec import ModelSpec
 

@@ -7,7 +7,8 @@ from math import ceil, floor
 
 from kvlib.engines import ENGINES
 from kvlib.engines.log_lines import Lines
-from kvlib.engines.plan import Ask, checked
+from kvlib.engines.options import checked
+from kvlib.engines.plan import Ask
 from kvlib.engines.vllm import allowance, cache_groups, pool_block
 from kvlib.errors import SpecError
 

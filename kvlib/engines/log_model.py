@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from kvlib.engines.log_lines import Lines
-from kvlib.engines.plan import named
+from kvlib.engines.options import named
 from kvlib.errors import SpecError
 from kvlib.i18n import T
 from kvlib.readers import load_spec

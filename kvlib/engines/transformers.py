@@ -4,7 +4,8 @@ from collections import Counter
 from dataclasses import replace
 
 from kvlib.engines.labels import kind, layers
-from kvlib.engines.plan import Ask, Engine, Line, named
+from kvlib.engines.options import named
+from kvlib.engines.plan import Ask, Engine, Line
 from kvlib.engines.rules import RULES, VERSIONS
 from kvlib.errors import SpecError
 from kvlib.i18n import T

@@ -135,8 +135,8 @@ ENGINE = Engine(
     facts={
         "blocks_per_request": ("一個 {ask.max_model_len:,} 個 token 的請求要 {:,} 個區塊",
                                "blocks of a request of {ask.max_model_len:,} tokens: {:,}"),
-        "requests": ("放得下 {:,.2f} 個這樣的請求", "such requests: {:,.2f}"),
-        "tokens": ("即 {:,} 個 token（照 vLLM 紀錄的算法，保留不用的那個區塊也算在內）",
-                   "their tokens: {:,} (as vLLM's log counts, the block that is never handed out included)"),
+        "requests": ("放得下 {:,.2f} 個這樣的請求", "such requests that fit: {:,.2f}"),
+        "tokens": ("乘起來是 {:,} 個 token（照 vLLM 紀錄的算法：整個池，含保留不用的那個區塊）",
+                   "multiplied: {:,} tokens (as vLLM's log counts: the whole pool, with the block that is never handed out)"),
     },
 )

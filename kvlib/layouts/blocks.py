@@ -4,7 +4,7 @@ Shapes are (out, in), as torch.nn.Linear stores them. Whether a checkpoint fuses
 tensor does not change what they hold, so they stand apart here.
 """
 
-from kvlib.fields import Fields
+from kvlib.config.fields import Fields
 from kvlib.layouts.facts import Experts, Layout, Uncounted, first, number, on, size, stated
 from kvlib.spec import Layer, Weight
 

@@ -4,7 +4,7 @@ Each rule takes the fields and the decoder's layers and returns the tensors of b
 its last norm and its head are facts of the `Layout` like everybody's.
 """
 
-from kvlib.fields import Fields
+from kvlib.config.fields import Fields
 from kvlib.layouts.blocks import feed_forward, linear, norm
 from kvlib.layouts.facts import Uncounted
 from kvlib.spec import Layer, Weight

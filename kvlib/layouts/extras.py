@@ -1,6 +1,6 @@
 """Tensors that only one or two families have: each rule takes the fields and all layers, and adds to the other facts."""
 
-from kvlib.fields import Fields
+from kvlib.config.fields import Fields
 from kvlib.layouts.blocks import experts, feed_forward, linear, norm
 from kvlib.layouts.facts import Experts, Layout, stated
 from kvlib.spec import Layer, Weight

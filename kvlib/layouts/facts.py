@@ -8,8 +8,8 @@ a pair: the field that says it, and what its absence means.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kvlib.config.fields import Fields
 from kvlib.errors import MissingField, SpecError, whole
-from kvlib.fields import Fields
 from kvlib.spec import Layer, Weight
 
 Switch = bool | tuple[str, bool] | Callable[[Fields], bool]

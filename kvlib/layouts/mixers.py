@@ -3,7 +3,7 @@
 Each takes the fields of the config and the layer, and returns the tensors of that layer.
 """
 
-from kvlib.fields import Fields
+from kvlib.config.fields import Fields
 from kvlib.layouts.blocks import linear, norm
 from kvlib.layouts.facts import first
 from kvlib.spec import Layer, Weight

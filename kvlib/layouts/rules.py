@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from kvlib.fields import Fields
+from kvlib.config.fields import Fields
 from kvlib.layouts.facts import first
 
 

@@ -1,7 +1,7 @@
 """All layers of models whose layers are no row of equal blocks: each rule takes the fields and all layers."""
 
+from kvlib.config.fields import Fields
 from kvlib.errors import MissingField, SpecError
-from kvlib.fields import Fields
 from kvlib.layouts.blocks import feed_forward, linear, norm
 from kvlib.layouts.facts import Uncounted
 from kvlib.layouts.mixers import mamba2

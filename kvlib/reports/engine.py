@@ -33,9 +33,8 @@ def show_plan(out: Console, plan: Plan, name: str) -> None:
         lines.add_row(line.label, line.formula, f"{line.nbytes:,}")
     out.print(lines)
     out.print(f"{name} = {size(plan.nbytes)}")
-    facts = {key: n for key, n in plan.facts.items() if key not in ("block_bytes", "bytes_after_prefill")}  # shown already
-    if facts:
-        say(out, _named(facts))
+    if plan.fact_texts:
+        say(out, " · ".join(plan.fact_texts))
 
 
 def _named(numbers: Mapping[str, float]) -> str:

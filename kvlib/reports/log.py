@@ -26,9 +26,8 @@ class LogReport:
         say(out, T("一個區塊：", "one block: ") + f"{x.reading.unit} = {x.reading.block:,} B")
         shown = table("", T("紀錄", "log"), T("算出來", "computed"), T("算式", "arithmetic"), "", right=(1, 2), dim=(3,), fold=(0, 3))
         for check in x.checks:
-            verdict = f"[{'green' if check.agree else 'red'}]{check.verdict}[/]"
+            verdict = f"[{'green' if check.agree or check.explained else 'red'}]{check.verdict}[/]"
             shown.add_row(check.label, check.logged, check.computed, check.formula, verdict)
         out.print(shown)
-        out.print(T("紀錄與模型相符。", "The log follows from the model.") if x.follows else
-                  T("紀錄與模型不符。", "The log does not follow from the model."), style="bold")  # fmt: skip
+        say(out, x.conclusion, "bold")
         show_notes(out, x.notes)

@@ -11,8 +11,8 @@ from transformers import CONFIG_MAPPING, logging
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from kvlib import SpecError, load_spec
-from kvlib.family_table import FAMILIES
-from kvlib.fields import ALIASES, STRONGER
+from kvlib.config.family_table import FAMILIES
+from kvlib.config.fields import ALIASES, STRONGER
 
 logging.set_verbosity_error()
 TYPES = sorted((set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES) | set(FAMILIES)) & set(CONFIG_MAPPING))

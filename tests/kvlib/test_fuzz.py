@@ -18,7 +18,7 @@ from sweep_probe import make_config
 
 from kvlib import ModelSpec, SpecError, kv_bytes, kv_growth, load_spec
 from kvlib.cli import main
-from kvlib.fields import ALIASES
+from kvlib.config.fields import ALIASES
 from kvlib.kv_formats import KV_FORMATS
 
 CASES = int(os.environ.get("FUZZ_CASES", "0"))

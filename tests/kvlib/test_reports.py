@@ -221,18 +221,6 @@ def test_an_engines_lines_say_which_layers_they_are(engine, capsys):
         assert "sliding" not in printed("estimate gemma-3-27b --engine llama.cpp --no-hybrid", capsys)
 
 
-@pytest.mark.parametrize("preset", ["jamba-v0.1", "recurrentgemma-2b", "qwen3.5-35b-a3b", "nemotron-h-56b", "minimax-m1-80k"])
-def test_the_options_that_a_note_names_do_what_it_says(preset, capsys):
-    note = next(n for n in admission(load_spec(preset), 9, "llama.cpp").notes if "float32" in n)
-    options = " ".join(note[note.index("--set") :].split())
-
-    def state(options):
-        answer = json.loads(printed(f"estimate {preset} {options} --json", capsys))
-        return sum(term["n_layers"] * term["layer"]["state_bytes"] for term in answer["terms"])
-
-    assert state(options) == 2 * state(options.replace("float32", "bfloat16")) > 0
-
-
 @pytest.mark.parametrize("lang", i18n.LANGUAGES)
 def test_notes_name_options_of_the_command(lang, capsys):
     offered = set(re.findall(r"--[a-z][a-z-]+", printed("estimate --help", capsys)))

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from kvlib.config.families import Family
+from kvlib.config.fields import Fields
 from kvlib.errors import SpecError, whole
-from kvlib.families import Family
-from kvlib.fields import Fields
 
 # Fields of their own for the layers of one kind: the field that they replace there
 FIELDS_OF_KIND = {

@@ -3,13 +3,13 @@
 import json
 from dataclasses import replace
 
+from kvlib.config.families import Family
+from kvlib.config.fields import Fields
+from kvlib.config.per_layer import changed_fields
+from kvlib.config.states import state_parts
+from kvlib.config.windows import window_of_layer
 from kvlib.errors import SpecError, whole
-from kvlib.families import Family
-from kvlib.fields import Fields
-from kvlib.per_layer import changed_fields
 from kvlib.spec import Layer
-from kvlib.states import state_parts
-from kvlib.windows import window_of_layer
 
 INDEX_GROUP, INDEX_SCALE = 128, 4
 """A sparse indexer keeps its keys in fp8, with a 32-bit scale for every 128 values, whatever the KV dtype (vLLM)."""

@@ -4,7 +4,7 @@ Read in transformers 5.24, `configuration_*.py` and `modeling_*.py` of each type
 the model; a test builds every class of transformers and holds its row to it.
 """
 
-from kvlib.families import FEATURES, Family
+from kvlib.config.families import FEATURES, Family
 
 KV, HEAD, WINDOW, LATENT = "num_key_value_heads", "head_dim", "sliding_window", "kv_lora_rank"
 LONGEST, STATE_HEADS = "max_position_embeddings", "mamba_n_heads"

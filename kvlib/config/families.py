@@ -6,8 +6,8 @@ A published config does not say everything: that every sixth Gemma-3 layer is a 
 
 from dataclasses import dataclass
 
+from kvlib.config.fields import Fields
 from kvlib.errors import MissingField
-from kvlib.fields import Fields
 
 FEATURES = (
     "sliding_window_pattern", "kv_lora_rank", "v_head_dim", "multi_query", "num_kv_shared_layers", "use_cla",

@@ -6,8 +6,8 @@ that nobody here has seen; such a field refuses the reading, because half a read
 
 import re
 
+from kvlib.config.fields import Fields
 from kvlib.errors import SpecError
-from kvlib.fields import Fields
 
 SUSPICIOUS = re.compile(
     r"attn|attention|kv|cache|latent|lora_rank|head|window|chunk|share|loop|cycle|recurren|state|ssm|mamba|conv|linear"

@@ -6,9 +6,9 @@ order of `layer_kinds`. What no field says stands in the model's class, and so i
 
 from collections.abc import Iterable, Mapping
 
+from kvlib.config.families import GENERIC, Family
+from kvlib.config.fields import Fields
 from kvlib.errors import SpecError, whole
-from kvlib.families import GENERIC, Family
-from kvlib.fields import Fields
 
 # kind: what a layer keeps, then the spellings of it in layer_types, layers_block_type, block_types, attention_layers
 # and the letters of hybrid_override_pattern and sliding_window_pattern

@@ -8,10 +8,10 @@ layer from the fields that only that kind has.
 from collections.abc import Callable
 from dataclasses import replace
 
+from kvlib.config.families import Family
+from kvlib.config.fields import Fields
 from kvlib.dtypes import dtype_name
 from kvlib.errors import SpecError
-from kvlib.families import Family
-from kvlib.fields import Fields
 from kvlib.spec import StatePart
 
 

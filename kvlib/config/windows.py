@@ -1,8 +1,8 @@
 """How many tokens a windowed layer retains, and whether a window or a chunk counts at all."""
 
+from kvlib.config.families import GENERIC, Family
+from kvlib.config.fields import Fields
 from kvlib.errors import SpecError
-from kvlib.families import GENERIC, Family
-from kvlib.fields import Fields
 
 
 def limit_of(fields: Fields, family: Family) -> str | None:
