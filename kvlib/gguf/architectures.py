@@ -15,10 +15,10 @@ class Architecture:
     picks them. experts: transformers' name of their number. widths: its names of the feed-forward widths, dense and expert.
     full_every: with a window or chunk and no pattern in the file, layer i is full when (i + 1) is a multiple of this; 0: none
     is; None: the file must say it. window, chunk: the size where the file has none. always: the file must have a window.
-    state: what its recurrent layers keep, a key of `gguf_states.STATES`. kind: what a layer is if nothing says otherwise.
+    state: what its recurrent layers keep, a key of `states.STATES`. kind: what a layer is if nothing says otherwise.
     interval: with no key for it, every so many layers one is full and the others are recurrent. without_kv: what a layer with
     0 KV heads is; mlp_layers: only feed-forward, if it has a feed-forward width. own_kv: with no key for it, so many layers
-    keep KV and the rest share theirs. constants: further fields of its configs.
+    keep KV and the rest share theirs. head_dim: transformers' name of the width. constants: further fields of its configs.
     """
 
     model_type: str
@@ -36,6 +36,7 @@ class Architecture:
     without_kv: str = "linear_attention"
     mlp_layers: bool = False
     own_kv: int | None = None
+    head_dim: str = "head_dim"
     constants: Mapping = field(default_factory=dict)
 
 
@@ -52,7 +53,7 @@ ARCHITECTURES = {
     "deepseek2": _A("deepseek_v2", with_sigmoid="deepseek_v3", **_ROUTED), "glm-dsa": _A("glm_moe_dsa", **_ROUTED),
     # the KV heads of the file count, not the flag that a config may have
     "falcon": _A("falcon", constants={"multi_query": False}), "starcoder": _A("gpt_bigcode", constants={"multi_query": False}),
-    "t5": _A("t5", constants={"is_encoder_decoder": True}),
+    "t5": _A("t5", head_dim="d_kv", constants={"is_encoder_decoder": True}),
     # windows and chunks
     "gemma2": _A("gemma2", full_every=2, window=4096), "gemma3": _A("gemma3_text", full_every=6, always=True),
     "gemma3n": _A("gemma3n_text", full_every=5, own_kv=20, always=True), "gemma4": _A("gemma4_text", always=True),

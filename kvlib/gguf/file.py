@@ -24,12 +24,22 @@ def read_head(path: str | Path) -> Head:
     except ImportError as err:
         raise SpecError(f"{path}: reading a .gguf file takes the gguf package; pip install gguf, or give the model's "
                         "config.json") from err  # fmt: skip
+
+    class Reader(GGUFReader):
+        """Stops where the file ends: the package itself would go on collecting empty arrays until memory is full."""
+
+        def _get(self, offset, dtype, count=1, *order, **orders):
+            found = super()._get(offset, dtype, count, *order, **orders)
+            if found.size < int(count):
+                raise EOFError("it ends too early")
+            return found
+
     try:
         with Path(path).open("rb") as file:
             magic = file.read(4)
         if magic != b"GGUF":
             raise SpecError(f"{path} is no GGUF file: it begins with {magic!r}; give a model's .gguf or its config.json")
-        reader = GGUFReader(path)
+        reader = Reader(path)
         values = {key: _value(field) for key, field in reader.fields.items()}
     except OSError as err:
         raise SpecError(f"{path} cannot be read: {err.strerror}; give a model's .gguf file") from err

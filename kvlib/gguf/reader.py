@@ -38,7 +38,7 @@ def read_gguf(path: str | Path) -> dict:
     plain = {field: value for key, field in PLAIN.items() if (value := keys.get(key)) is not None}
     own = {"num_kv_shared_layers": max(0, keys.n_layers - row.own_kv)} if row.own_kv else {}
     state = STATES[row.state](keys) if row.state else {}
-    return {**row.constants, **own, **plain, **_identity(keys, row), **_heads(keys), **_kinds(keys, row),
+    return {**row.constants, **own, **plain, **_identity(keys, row), **_heads(keys, row), **_kinds(keys, row),
             **_feed_forward(keys, row), **state}  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def _tensors(keys: Keys) -> dict:
     return {"tie_word_embeddings": "output.weight" not in names} | biased
 
 
-def _heads(keys: Keys) -> dict:
+def _heads(keys: Keys, row: Architecture) -> dict:
     """Heads and widths; where the key for a width is absent, the width is embedding_length / heads, as in llama.cpp."""
     heads = keys.per_layer("attention.head_count")
     if not any(heads):
@@ -79,7 +79,7 @@ def _heads(keys: Keys) -> dict:
     else:
         config["num_key_value_heads"] = config["num_attention_heads"]
     v_dim = keys.optional("attention.value_length") or keys.divided("embedding_length", max(heads))
-    config |= {"head_dim": k_dim} | ({"v_head_dim": v_dim} if v_dim != k_dim else {})
+    config |= {row.head_dim: k_dim} | ({"v_head_dim": v_dim} if v_dim != k_dim else {})
     if (width := keys.optional("attention.key_length_swa")) is not None:
         config |= {"global_head_dim": k_dim, "swa_head_dim": width,
                    "swa_v_head_dim": keys.integer("attention.value_length_swa")}  # fmt: skip

@@ -58,3 +58,38 @@ def test_an_absent_field_means_what_the_class_makes_of_it_or_is_refused(model_ty
         if read is not None and meant is not None and read != layers(meant):
             wrong.append(name)
     assert not wrong
+
+
+BASE = {"hidden_size": 256, "intermediate_size": 512, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 32,
+        "num_hidden_layers": 12, "vocab_size": 1000, "max_position_embeddings": 4096}  # fmt: skip
+WINDOW = {"sliding_window": 128}
+CHANGES = {
+    "nothing": {},
+    "a window": WINDOW,
+    "a window above some layers": WINDOW | {"use_sliding_window": True, "max_window_layers": 5},
+    "a window switched off": WINDOW | {"use_sliding_window": False, "max_window_layers": 5},
+    "a window no context fills": {"sliding_window": 5000},
+    "a pattern": WINDOW | {"sliding_window_pattern": 3},
+    "head_dim null": {"head_dim": None},
+    "KV heads null": {"num_key_value_heads": None},
+    "sharing": WINDOW | {"num_kv_shared_layers": 4},
+    "chunks": {"attention_chunk_size": 64},
+    "multi-query": {"multi_query": True},
+    "a width of V": {"v_head_dim": 16},
+    "cross-layer attention": {"use_cla": True, "cla_share_factor": 2},
+    "an inner width": {"intermediate_size": 1024},
+}
+UNREAL = {"dbrx", "trocr"}  # their classes keep a second copy of a field, which such a mixture contradicts
+
+
+@pytest.mark.parametrize("model_type", sorted(set(FAMILIES) & set(CONFIG_MAPPING) - UNREAL))
+def test_a_feature_means_what_the_class_makes_of_it_or_is_refused(model_type):
+    """The same small config with one feature, read as it stands and as the class fills it in: no decoy is read."""
+    wrong = []
+    for name, change in CHANGES.items():
+        given = BASE | change
+        read, meant = layers(given | {"model_type": model_type}), filled_in(model_type, given)
+        meant = None if meant is None else layers(meant)
+        if read is not None and meant is not None and read != meant:
+            wrong.append(name)
+    assert not wrong
