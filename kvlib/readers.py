@@ -1,7 +1,7 @@
 """From a preset's name, a config.json or a mapping to a `ModelSpec`.
 
 Invariant: nothing is guessed. A field that decides the answer and is absent, contradictory or malformed raises a
-SpecError that names it. Facts that a config leaves to its class are rows of `families.FAMILIES`.
+SpecError that names it. Facts that a config leaves to its class are rows of `config.family_table`.
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ F full, S sliding, C chunked, I indexed, R recurrent, H attention and state, X c
 import pytest
 
 from kvlib import SpecError, kv_bytes, kv_growth, load_spec
-from kvlib.config.patterns import KINDS
+from kvlib.config.kinds import KINDS
 
 PLAIN = {
     "model_type": "new", "hidden_size": 48, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 10,
