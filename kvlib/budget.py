@@ -91,7 +91,7 @@ def memory_budget(
     if not isinstance(spec, ModelSpec):
         raise SpecError(f"spec is {spec!r}; expected a ModelSpec: load_spec({spec!r})")
     card = load_gpu(gpu)
-    _check_split(spec, whole("n_gpus", n_gpus))
+    check_split(spec, whole("n_gpus", n_gpus))
     per_card = card.capacity(capacity) if isinstance(capacity, str) else whole("capacity", capacity)
     if isinstance(utilization, bool) or not isinstance(utilization, int | float) or not 0 < utilization <= 1:
         raise SpecError(f"utilization is {utilization!r}; expected a fraction above 0 and up to 1, such as 0.9")
@@ -114,8 +114,9 @@ def splits(spec: ModelSpec, n_gpus: int) -> bool:
     return not (spec.n_heads % n_gpus or any(max(n, n_gpus) % min(n, n_gpus) for n in kv_heads))
 
 
-def _check_split(spec: ModelSpec, n_gpus: int) -> None:
+def check_split(spec: ModelSpec, n_gpus: int, name: str = "n_gpus") -> None:
+    """Raises SpecError, with the number by its `name`, where `splits` says no."""
     if not splits(spec, n_gpus):
         kv_heads = sorted({layer.n_kv_heads for layer in spec.layers if layer.n_kv_heads})
-        raise SpecError(f"n_gpus is {n_gpus}, and {spec.n_heads} query heads with {kv_heads} KV heads cannot be split "
+        raise SpecError(f"{name} is {n_gpus}, and {spec.n_heads} query heads with {kv_heads} KV heads cannot be split "
                         "over so many cards; choose a divisor of the query heads")  # fmt: skip

@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import matplotlib.pyplot as plt
-from IPython import get_ipython
-from IPython.display import display
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -87,6 +85,9 @@ def figure(fig: Figure, *, alt: str, caption: str) -> None:
                              "alt describes the picture, caption states its conclusion")
     width = css_width(fig)
     picture = base64.b64encode(png(fig)).decode("ascii")
+    from IPython import get_ipython  # not at the top: a figure in a file needs no notebook
+    from IPython.display import display
+
     if get_ipython() is None:
         return
     summary = T("圖的文字說明", "The figure in words")

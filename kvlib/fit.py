@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kvlib.budget import Budget, memory_budget, splits
 from kvlib.errors import whole
-from kvlib.hardware import GPU
+from kvlib.hardware import GPU, load_gpu
 from kvlib.kv_formats import token_bytes
 from kvlib.memory import kv_growth
 from kvlib.spec import ModelSpec
@@ -93,12 +93,12 @@ def fewest_cards(spec: ModelSpec, gpu: str | GPU, n_tokens: int, sequences: int 
 
 def readings(spec: ModelSpec, gpu: str | GPU, n_gpus: int = 1, utilizations: Iterable[float] = UTILIZATIONS,
              **options: object) -> list[Reading]:  # fmt: skip
-    """The ledger of `memory_budget` under every reading of the cards' size, the smallest capacity first.
+    """The ledger of `memory_budget` under every reading of the cards' size that is known, the smallest capacity first.
 
     Raises SpecError as `memory_budget` does.
     """
     return [
         Reading(capacity, utilization, memory_budget(spec, gpu, n_gpus, capacity=capacity, utilization=utilization, **options))
-        for capacity in ("decimal", "reported", "binary")
+        for capacity in sorted(load_gpu(gpu).capacities, key=load_gpu(gpu).capacity)
         for utilization in utilizations
     ]

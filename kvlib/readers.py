@@ -90,6 +90,7 @@ def _spec(fields: Fields, family: Family, name: str, source: str, mtp: bool, enc
         source=source,
         dtype=fields.text("dtype") or "",
         quantization=_quantization(fields),
+        expanded=family.expanded(fields),
     )
 
 
@@ -136,6 +137,9 @@ def _own_name(names: set[str], family: Family) -> str | None:
 
 def _weights(fields: Fields, kinds: tuple[str, ...], layers: tuple[Layer, ...]) -> tuple[tuple[Weight, ...] | None, str]:
     """The weights, or None and why they cannot be counted: the KV cache may be known all the same."""
+    in_the_file = (_quantization(fields) or {}).get("weights")
+    if isinstance(in_the_file, tuple):  # a .gguf file has them (no JSON has a tuple)
+        return in_the_file, ""
     try:
         return count_weights(fields, kinds, layers)
     except MissingField as error:

@@ -130,7 +130,8 @@ class ModelSpec:
 
     n_heads counts query heads. weights is None where they cannot be counted; unknown_weights then says why.
     dtype and quantization say how the checkpoint stores its values: the config's dtype and quantization_config.
-    notes says what a person should know about how the config was read.
+    expanded: transformers' cache keeps a copy of K and V per query head. notes says what a person should know about how the
+    config was read.
     """
 
     name: str
@@ -144,6 +145,7 @@ class ModelSpec:
     notes: tuple[str, ...] = ()
     dtype: str = ""
     quantization: Mapping | None = field(default=None, hash=False)
+    expanded: bool = False
 
     def __post_init__(self) -> None:
         for i, layer in enumerate(self.layers):
@@ -195,6 +197,8 @@ class ModelSpec:
             return dtypes.nbytes(self.n_params, dtype)
         from kvlib.stored import stored_bytes  # which builds on Weight
 
+        if self.quantization and isinstance(self.quantization.get("nbytes"), int):  # a .gguf file says it
+            return self.quantization["nbytes"]
         if not self.dtype and not self.quantization:
             raise SpecError(f"{self.name}: dtype (or torch_dtype) is absent, so how wide the checkpoint stores its values is not "
                             "known; name a dtype")  # fmt: skip

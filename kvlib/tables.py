@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 
-from IPython.display import display
-
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Show `rows` under `head`: whole numbers with thousands separators, floats with two decimals, text as it is.
 
     A column is right-aligned when its first cell is a number. Raises ValueError for a row of the wrong length.
     """
+    from IPython.display import display  # not at the top: the look of a figure in a file needs no notebook
+
     rows = [list(row) for row in rows]
     for row in rows:
         if len(row) != len(head):

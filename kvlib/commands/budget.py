@@ -1,9 +1,5 @@
 """`kvlib budget`."""
 
-from typing import Annotated
-
-import typer
-
 from kvlib.budget import memory_budget
 from kvlib.commands import options as opt
 from kvlib.commands.app import app, examples
@@ -21,11 +17,9 @@ def budget(
     gpu: opt.Gpu = "h100-80gb",
     gpus: opt.Gpus = 1,
     tokens: opt.Tokens = 4096,
-    capacity: Annotated[opt.Capacity, typer.Option(metavar="READING", help=T(
-        "「80 GB」怎麼算：decimal 是 80·10⁹，binary 是 80·2³⁰，reported 是程式實際看到的容量", "What 80 GB means: decimal 80·10⁹, binary "
-        "80·2³⁰, reported: what a program sees"))] = opt.DECIMAL,
-    utilization: Annotated[float, typer.Option(metavar="SHARE", help=T("可用的比例", "Fraction that may be used"))] = 1.0,
-    weight_dtype: opt.Weights = opt.BF16,
+    capacity: opt.CapacityOf = opt.DECIMAL,
+    utilization: opt.Utilization = 1.0,
+    weight_dtype: opt.Weights = None,
     weight_gb: opt.WeightGB = None,
     kv_dtype: opt.KvDtype = "bf16",
     runtime_gb: opt.RuntimeGB = 3.0,
@@ -36,21 +30,22 @@ def budget(
     set_fields: opt.Set = None,
     as_json: opt.Json = False,
     lang: opt.Language = None,
-) -> int:  # fmt: skip
+) -> int:
+    from kvlib.commands.weighing import weigh
     from kvlib.reports.budget import BudgetReport
 
+    spec, dtype, nbytes = weigh(model, weight_dtype, weight_gb, mtp, encoder_tokens, set_fields)
     ledger = memory_budget(
-        opt.load(model, mtp, encoder_tokens, set_fields),
+        spec,
         gpu,
         gpus,
         capacity=str(capacity),
         utilization=utilization,
-        weight_dtype=str(weight_dtype),
+        weight_dtype=dtype or "bf16",
         kv_dtype=kv_dtype,
-        weight_bytes=opt.to_bytes("--weight-gb", weight_gb),
+        weight_bytes=nbytes,
         runtime_per_gpu=opt.to_bytes("--runtime-gb", runtime_gb),
         activation_bytes=opt.to_bytes("--activation-gb", activation_gb),
     )
-    opt.show(BudgetReport(ledger, tokens, block_size, str(capacity), utilization,
-                      None if weight_gb is not None else str(weight_dtype)), as_json)  # fmt: skip
+    opt.show(BudgetReport(ledger, tokens, block_size, str(capacity), utilization, dtype), as_json)
     return 0 if ledger.max_sequences(tokens, block_size) else 1

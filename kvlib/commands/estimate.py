@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from kvlib.budget import check_split
 from kvlib.commands import options as opt
 from kvlib.commands.app import app, examples
 from kvlib.errors import SpecError
@@ -63,6 +64,7 @@ def estimate(
     if engine is None and (options or pool_gb is not None):
         raise SpecError(f"{next(iter(options), 'pool_gb')} is an option of engines; add --engine, one of {', '.join(EngineName)}")
     spec = opt.load(model, mtp, encoder_tokens, set_fields)
+    check_split(spec, tp, "tp")
     plans = ()
     if engine is not None:
         from kvlib.engines import admission, allocation

@@ -7,6 +7,7 @@ import typer
 
 from kvlib.commands import options as opt
 from kvlib.commands.app import app, examples
+from kvlib.errors import SpecError
 from kvlib.i18n import T
 
 
@@ -25,7 +26,7 @@ def fit(
         "也找放得下這麼多序列的最少卡數", "Also find the fewest cards for so many sequences"))] = 1,
     utilization: Annotated[list[float] | None, typer.Option(metavar="SHARE", show_default=False, help=T(
         "可用的比例；可重複（預設 1、0.92、0.9）", "Fraction that may be used; may be repeated (default: 1, 0.92, 0.9)"))] = None,
-    weight_dtype: opt.Weights = opt.BF16,
+    weight_dtype: opt.Weights = None,
     weight_gb: opt.WeightGB = None,
     kv_dtype: opt.KvDtype = "bf16",
     runtime_gb: opt.RuntimeGB = 3.0,
@@ -39,25 +40,27 @@ def fit(
     as_json: opt.Json = False,
     lang: opt.Language = None,
 ) -> int:  # fmt: skip
+    from kvlib.commands.weighing import weigh
     from kvlib.fit import UTILIZATIONS, fewest_cards, readings
     from kvlib.reports.fit import FitReport
     from kvlib.reports.screen import console, say
 
-    spec = opt.load(model, mtp, encoder_tokens, set_fields)
+    if plot is not None and plot.suffix.lower() != ".png":
+        raise SpecError(f"--plot {str(plot)!r}: the figure is a PNG; give a name that ends in .png")
+    spec, dtype, nbytes = weigh(model, weight_dtype, weight_gb, mtp, encoder_tokens, set_fields)
     options = {
-        "weight_dtype": str(weight_dtype), "kv_dtype": kv_dtype, "weight_bytes": opt.to_bytes("--weight-gb", weight_gb),
+        "weight_dtype": dtype or "bf16", "kv_dtype": kv_dtype, "weight_bytes": nbytes,
         "runtime_per_gpu": opt.to_bytes("--runtime-gb", runtime_gb), "activation_bytes": opt.to_bytes("--activation-gb", activation_gb),
     }  # fmt: skip
     found = readings(spec, gpu, gpus, utilization or UTILIZATIONS, **options)
     cards = [tuple(fewest_cards(spec, gpu, tokens, n, block_size, capacity=r.capacity, utilization=r.utilization, **options)
                    for n in (1, sequences)) for r in found]  # fmt: skip
-    answer = FitReport(found, cards, tokens, sequences, block_size, None if weight_gb is not None else str(weight_dtype))
-    words = ""
+    answer = FitReport(found, cards, tokens, sequences, block_size, dtype)
+    opt.show(answer, as_json)
     if plot is not None:
         from kvlib.reports.fit_figure import save
 
         words = save(plot, spec, gpu, gpus, tokens, utilization or UTILIZATIONS, options)
-    opt.show(answer, as_json)
-    if words and not as_json:
-        say(console(), words, "")
+        if not as_json:
+            say(console(), words, "")
     return 0 if answer.fits else 1

@@ -38,6 +38,8 @@ class Family:
     state_heads: does a recurrent layer keep one head_dim × head_dim matrix per query head (lightning attention)?
     cross: has every layer cross-attention unless `is_encoder_decoder` is false?
     encoder: does it read in both directions, so that it keeps no cache unless `is_decoder` is true?
+    expands: does the class of transformers copy K and V to every query head before it caches them? A name: where that
+    field is true.
     """
 
     own: tuple[str, ...] = ()
@@ -58,11 +60,16 @@ class Family:
     state_heads: bool = False
     cross: bool = False
     encoder: bool = False
+    expands: bool | str = False
 
     @property
     def unseen(self) -> tuple[str, ...]:
         """Fields that the class does not look at."""
         return (*self.ignored, *(name for name in FEATURES if name not in self.own + self.reads))
+
+    def expanded(self, fields: Fields) -> bool:
+        """Does the cache of transformers keep a copy of K and V per query head?"""
+        return fields.flag(self.expands, default=False) if isinstance(self.expands, str) else self.expands
 
     def needs(self, fields: Fields, name: str) -> None:
         """Raise MissingField when `name` is absent or null and the class has a number of its own for it."""

@@ -24,13 +24,15 @@ FAMILIES: dict[str, Family] = {
     # all layers full; what an absent field means is all that differs
     **_rows("""apertus arcee aria_text cohere diffllama flex_olmo granite granitemoe granitemoeshared hunyuan_v1_dense
         hunyuan_v1_moe hyperclovax jais2 llama nanochat nemotron olmo olmo2 olmoe phi gpt2 gptj gpt_neox gpt_neox_japanese
-        codegen bloom mpt opt persimmon biogpt xglm openai-gpt ctrl git xlm""", Family()),
-    **_rows("falcon RefinedWebModel", Family(("multi_query",))),
+        codegen bloom opt persimmon biogpt xglm openai-gpt ctrl git xlm""", Family()),
+    "mpt": Family(expands=True),  # it does not look at attn_config.kv_n_heads
+    **_rows("falcon RefinedWebModel", Family(("multi_query",), expands="new_decoder_architecture")),
     "gpt_bigcode": Family(("multi_query",), ignored=(KV,)),
     **_rows("""bitnet emu3_text_model ernie4_5_moe exaone glm4_moe glm4v_text glm4v_moe_text stablelm""", Family((KV,))),
     **_rows("""ernie4_5 gemma glm glm4 helium hy_v3 internlm3 iquestcoder jetmoe minimax_m2 sarvam_moe seed_oss solar_open""",
             Family((KV, HEAD))),
-    **_rows("dbrx RefinedWeb", Family((KV,))),
+    "dbrx": Family((KV,)),
+    "RefinedWeb": Family((KV,), expands=True),
     "openelm": Family(
         (HEAD,), ignored=("num_kv_heads", "num_query_heads"),
         renamed=(("num_kv_heads", f"{KV}_per_layer"), ("num_query_heads", "num_attention_heads_per_layer")),

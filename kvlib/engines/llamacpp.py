@@ -34,8 +34,12 @@ def _rows(ask: Ask, cells: int, window_cells, streams: int) -> tuple[Line, ...]:
 
 def admit(ask: Ask) -> dict:
     """The cells that the batch's requests occupy; nothing is reserved for the tokens to come."""
-    lines = _rows(ask, ask.n_tokens, lambda layer: min(ask.n_tokens, layer.cap + ask.max_num_batched_tokens), ask.batch)
-    return {"lines": lines, "notes": _notes(ask)}
+    sequences = _sequences(ask)
+
+    def window_cells(layer: Layer) -> int:
+        return min(sequences * ask.n_tokens, _window_cells(ask, layer))
+
+    return {"lines": _rows(ask, sequences * ask.n_tokens, window_cells, ask.batch // sequences), "notes": _notes(ask)}
 
 
 def context(ask: Ask) -> tuple[int, int]:
@@ -44,13 +48,22 @@ def context(ask: Ask) -> tuple[int, int]:
     return (n_ctx, 1) if ask.unified else (ceil_to(n_ctx // ask.batch, PAD), ask.batch)
 
 
+def _sequences(ask: Ask) -> int:
+    """Sequences per stream."""
+    return ask.batch if ask.unified else 1
+
+
+def _window_cells(ask: Ask, layer: Layer) -> int:
+    """Cells per stream that a layer with a window has at most: the windows, and the tokens of one step."""
+    return layer.cap * _sequences(ask) + ask.max_num_batched_tokens
+
+
 def allocate(ask: Ask) -> dict:
     """The cache of a context for `batch` sequences of max_model_len tokens."""
     cells, streams = context(ask)
-    sequences = ask.batch if ask.unified else 1
 
     def window_cells(layer: Layer) -> int:
-        return ceil_to(min(cells, layer.cap * sequences + ask.max_num_batched_tokens), PAD)
+        return ceil_to(min(cells, _window_cells(ask, layer)), PAD)
 
     return {"lines": _rows(ask, cells, window_cells, streams), "facts": {"n_ctx": cells * streams, "cells": cells,
             "streams": streams}, "notes": _notes(ask)}  # fmt: skip

@@ -31,7 +31,7 @@ def checked(ask: Ask, engine: Engine) -> Ask:
     """`ask` with the engine's defaults filled in. Raises SpecError for a value out of range or an option it has not."""
     if not isinstance(ask.spec, ModelSpec):
         raise SpecError(f"spec is {ask.spec!r}; expected a ModelSpec: load_spec({ask.spec!r})")
-    _check_format(ask.kv_dtype, engine)
+    _check_format(ask, engine)
     found = {name: whole(name, getattr(ask, name)) for name in ("tp", "pp", "batch")}
     found["n_tokens"] = whole(named("n_tokens"), ask.n_tokens, 0)
     for name, absent in OPTIONS.items():
@@ -53,11 +53,13 @@ def checked(ask: Ask, engine: Engine) -> Ask:
     return ask
 
 
-def _check_format(kv_dtype: object, engine: Engine) -> None:
-    k, v = kv_pair(kv_dtype)
-    if wrong := next((f for f in (k, v) if f.name not in engine.formats), None):
-        raise SpecError(f"{named('kv_dtype')} is {wrong.name!r}, which {engine.name} does not store; choose one of "
-                        f"{', '.join(engine.formats)}")  # fmt: skip
+def _check_format(ask: Ask, engine: Engine) -> None:
+    k, v = kv_pair(ask.kv_dtype)
+    latent = engine.latent_formats is not None and any(layer.latent for layer in ask.spec.layers)
+    formats, kept = (engine.latent_formats, " of a latent (MLA)") if latent else (engine.formats, "")
+    if wrong := next((f for f in (k, v) if f.name not in formats), None):
+        raise SpecError(f"{named('kv_dtype')} is {wrong.name!r}, which {engine.name} does not store{kept}; choose one of "
+                        f"{', '.join(formats)}")  # fmt: skip
     if engine.one_format and k != v:
-        raise SpecError(f"{named('kv_dtype')} is {kv_name(kv_dtype)!r}, and {engine.name} stores K and V alike; choose one of "
-                        f"{', '.join(engine.formats)}")  # fmt: skip
+        raise SpecError(f"{named('kv_dtype')} is {kv_name(ask.kv_dtype)!r}, and {engine.name} stores K and V alike; choose one of "
+                        f"{', '.join(formats)}")  # fmt: skip

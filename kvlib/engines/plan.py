@@ -119,7 +119,7 @@ class Engine:
     """An engine in one version.
 
     defaults: the options it reads, with the value it uses when none is given. formats: the KV formats it stores.
-    one_format: must K and V have the same? facts: how to say each of a plan's facts, in both languages; {} is the number.
+    latent_formats: those in which it stores a latent, None: all of them. one_format: must K and V have the same? facts: how to say each of a plan's facts, in both languages; {} is the number.
     """
 
     name: str
@@ -131,6 +131,7 @@ class Engine:
     allocate: Callable[[Ask], dict]
     formats: tuple[str, ...]
     facts: Mapping[str, tuple[str, str]]
+    latent_formats: tuple[str, ...] | None = None
     one_format: bool = True
 
     def stages(self, ask: Ask) -> list[range]:

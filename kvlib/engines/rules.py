@@ -50,7 +50,12 @@ RULES = {
         Rule("記憶體預設以層為最外維；以區塊為最外維時，不同大小的頁可並排，這裡不算",
              "the layout is layer-outermost by default; with a block-outermost one, which is not computed here, pages of "
              "different sizes lie side by side", f"{_PLANNING}: _get_packed_kv_cache_groups"),
-        Rule("KV 的格式", "formats of K and V", "vllm/config/cache.py: CacheDType"),
+        Rule("KV 的格式；MLA 只有 16、32 位元與 fp8", "formats of K and V; of an MLA latent, 16 and 32 bits and fp8",
+             "vllm/config/cache.py: CacheDType; vllm/v1/attention/backends/mla: supported_kv_cache_dtypes"),
+        Rule("稀疏的 MLA（有索引鍵）以 FlashMLA 存 fp8 時，是 fp8_ds_mla：每層每 token 656 B；FlashInfer（Blackwell）仍是 576 B",
+             "fp8 of a sparse MLA (with index keys) is fp8_ds_mla with FlashMLA: 656 B per token and layer; still 576 B with "
+             "FlashInfer (on Blackwell)", "vllm/model_executor/layers/attention/mla_attention.py: MLAAttention; "
+             "vllm/v1/attention/backends/mla/flashmla_sparse.py"),
         Rule("池裡有一個區塊保留不用", "one block of the pool is never handed out", f"{_PLANNING}: get_kv_cache_configs"),
     ),
     "sglang": (
@@ -89,9 +94,9 @@ RULES = {
              "float32; RecurrentGemma keeps k − 1", "transformers/cache_utils.py: LinearAttentionLayer"),
         Rule("共用快取的層什麼都不存", "a layer that shares another's cache stores nothing",
              "transformers/cache_utils.py: DummyLayer, get_layer_types_and_kwargs"),
-        Rule("Falcon-40B（new_decoder_architecture）：8 個 KV 頭展開成 128 個才存",
-             "Falcon-40B (new_decoder_architecture): its 8 KV heads are stored expanded to 128",
-             "transformers/models/falcon/modeling_falcon.py: _split_heads"),
+        Rule("Falcon-40B（new_decoder_architecture）與 MPT 每個查詢頭各存一份 K 與 V",
+             "Falcon-40B (new_decoder_architecture) and MPT store K and V once per query head",
+             "transformers/models/falcon/modeling_falcon.py: _split_heads; mpt/modeling_mpt.py: MptAttention"),
         Rule("QuantizedCache 只給每層都留全部 token 的模型；fp8 一個張量一個尺度，整數每 64 個值一組，最近 128 個 token 不量化",
              "a QuantizedCache is for models whose layers all keep all tokens; fp8 has a scale per tensor, integers one per 64 "
              "values and 128 tokens that stay as they are",

@@ -13,6 +13,12 @@ from kvlib.kv_formats import kv_pair
 from kvlib.spec import Layer
 
 
+def _cached(ask: Ask) -> list[Layer]:
+    """The layers as the cache has them: some classes copy K and V to every query head before they store them."""
+    heads = ask.spec.n_heads
+    return [replace(layer, n_kv_heads=heads) if ask.spec.expanded and layer.n_kv_heads else layer for layer in ask.spec.layers]
+
+
 def _kept(layer: Layer, n_tokens: int) -> int:
     """Tokens in a DynamicCache: one fewer than the window, because the next query brings its own.
 
@@ -31,7 +37,7 @@ def _lines(ask: Ask, kept) -> tuple[Line, ...]:
     """One line for equal layers, and one for what does not depend on tokens."""
     _check(ask)
     lines = []
-    for layer, n in Counter(ask.spec.layers).items():
+    for layer, n in Counter(_cached(ask)).items():
         cell, tokens = ask.token_bytes(layer), kept(layer)
         if cell and layer.cap != 0:
             key, formula = "window" if layer.cap else "full", f"{ask.batch} × {n} × {tokens:,} × {cell:,} B"
@@ -47,7 +53,7 @@ def _lines(ask: Ask, kept) -> tuple[Line, ...]:
 
 def _check(ask: Ask) -> None:
     kv = kv_pair(ask.kv_dtype)[0]
-    for layer in ask.spec.layers:
+    for layer in _cached(ask):
         if kv.bits < 16 and (layer.cap or layer.state_bytes):
             raise SpecError(f"{named('kv_dtype')} is {kv.name!r}; a QuantizedCache is for models whose layers all keep all "
                             f"tokens, and {ask.spec.name} has others; choose one of fp32, bf16, fp16")  # fmt: skip
@@ -77,6 +83,9 @@ def allocate(ask: Ask) -> dict:
 
 def _notes(ask: Ask) -> tuple[str, ...]:
     notes = []
+    if any(layer != cached for layer, cached in zip(ask.spec.layers, _cached(ask), strict=True)):
+        notes.append(T(f"這個類別先把 K 與 V 複製給 {ask.spec.n_heads} 個查詢頭才存",
+                       f"this class copies K and V to all {ask.spec.n_heads} query heads before it stores them"))  # fmt: skip
     if any(layer.token_bytes for layer in ask.spec.layers):
         notes.append(T("索引鍵按引擎的 fp8 計；transformers 以模型的型別存放",
                        "index keys are counted in the fp8 of serving engines; transformers keeps them in the model's dtype"))

@@ -6,11 +6,24 @@ Layers that keep the same thing form groups of equal length, and every group dra
 block is therefore as wide as the widest group, whoever holds it.
 """
 
+from dataclasses import replace
+
 from kvlib.engines.groups import Cache, Group, cache_groups
 from kvlib.engines.labels import LABELS
 from kvlib.engines.plan import Ask, Engine, Line, middle_first, short_of
 from kvlib.engines.rules import RULES, VERSIONS
 from kvlib.i18n import T
+from kvlib.kv_formats import KV_FORMATS, kv_pair
+
+PACKED = "fp8_ds_mla"
+
+
+def stored(ask: Ask) -> Ask:
+    """The format that is kept: fp8 of a sparse latent (one with index keys) becomes FlashMLA's own, if it is of that shape."""
+    kept = [layer for layer in ask.spec.layers if layer.values_per_token]
+    sparse = any(layer.latent and layer.token_bytes for layer in kept)
+    fits = {(layer.latent - layer.latent_rope, layer.latent_rope) for layer in kept} == {KV_FORMATS[PACKED].latent}
+    return replace(ask, kv_dtype=PACKED) if sparse and fits and kv_pair(ask.kv_dtype)[0].name == "fp8" else ask
 
 
 def allowance(cache: Cache, n_tokens: int, ask: Ask, steps: int | None = None) -> tuple[int, str]:
@@ -60,7 +73,7 @@ def pool_block(ask: Ask, groups: list[Group]) -> tuple[int, int, str]:
 
 def admit(ask: Ask) -> dict:
     """The blocks that the scheduler sets aside for the batch's requests."""
-    groups = cache_groups(ask)
+    groups = cache_groups(stored(ask))
     stage, block, unit = pool_block(ask, groups)
     found: dict[tuple[str, int, str], int] = {}
     for group in groups:
@@ -81,7 +94,7 @@ def admit(ask: Ask) -> dict:
 
 def allocate(ask: Ask) -> dict:
     """The pool: as many blocks as fit into pool_bytes, or those of the batch; one of them is never handed out."""
-    groups = cache_groups(ask)
+    groups = cache_groups(stored(ask))
     stage, block, unit = pool_block(ask, groups)
     if not block:
         return {"lines": (), "notes": _notes(ask, groups)}
@@ -107,6 +120,10 @@ def _shortage(ask: Ask, groups: list[Group], n_blocks: int, longest: int) -> tup
 
 def _notes(ask: Ask, groups: list[Group]) -> tuple[str, ...]:
     notes = []
+    if stored(ask) != ask:
+        notes.append(T(f"vLLM 以 FlashMLA 存這個模型的 fp8 是 {PACKED}；用 FlashInfer 的卡（Blackwell）每層少 80 B",
+                       f"with FlashMLA vLLM stores this model's fp8 as {PACKED}; with FlashInfer (on Blackwell) a token takes "
+                       "80 B less per layer"))  # fmt: skip
     sizes = {c.block_size for group in groups for _, c in group if c.kind != "state"}
     if sizes - {ask.block_size}:
         notes.append(T(f"vLLM 把區塊加大到 {max(sizes):,} 個 token，讓各層的頁一樣大",
@@ -131,7 +148,8 @@ ENGINE = Engine(
     allocate=allocate,
     rules=RULES["vllm"],
     formats=("fp32", "bf16", "fp16", "fp8", "fp8_per_token_head", "int8_per_token_head", "int4_per_token_head", "nvfp4",
-             "fp8_ds_mla"),
+             PACKED),
+    latent_formats=("fp32", "bf16", "fp16", "fp8", PACKED),
     facts={
         "blocks_per_request": ("一個 {ask.max_model_len:,} 個 token 的請求要 {:,} 個區塊",
                                "blocks of a request of {ask.max_model_len:,} tokens: {:,}"),

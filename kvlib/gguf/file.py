@@ -1,17 +1,31 @@
-"""The head of a GGUF file, read with the `gguf` package of llama.cpp: its keys and values and the names of its tensors."""
+"""The head of a GGUF file, read with the `gguf` package of llama.cpp: its keys and values, and what its tensors are."""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from kvlib.errors import SpecError
 
 
+class Tensor(NamedTuple):
+    """shape: as torch writes it, (out, in), experts first. nbytes: as stored in the file, scales included."""
+
+    shape: tuple[int, ...]
+    nbytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class Head:
-    """values: by key; an array of strings is the number of its entries. tensors: names."""
+    """values: by key; an array of strings is the number of its entries. tensors: by name."""
 
     values: dict[str, object]
-    tensors: frozenset[str]
+    tensors: dict[str, Tensor]
+
+    @property
+    def n_files(self) -> int:
+        """In how many files the model is; the tensors are those of this one."""
+        parts = self.values.get("split.count", 1)
+        return parts if isinstance(parts, int) and parts > 1 else 1
 
 
 def read_head(path: str | Path) -> Head:
@@ -41,13 +55,14 @@ def read_head(path: str | Path) -> Head:
             raise SpecError(f"{path} is no GGUF file: it begins with {magic!r}; give a model's .gguf or its config.json")
         reader = Reader(path)
         values = {key: _value(field) for key, field in reader.fields.items()}
+        tensors = {t.name: Tensor(tuple(int(n) for n in reversed(t.shape)), int(t.n_bytes)) for t in reader.tensors}
     except OSError as err:
         raise SpecError(f"{path} cannot be read: {err.strerror}; give a model's .gguf file") from err
     except SpecError:
         raise
     except Exception as err:  # the package raises whatever numpy does where a file ends too early
         raise SpecError(f"{path} is cut off or damaged, or of an unknown version ({err}); download it again") from err
-    return Head(values, frozenset(tensor.name for tensor in reader.tensors))
+    return Head(values, tensors)
 
 
 def _value(field: object) -> object:

@@ -13,6 +13,7 @@ from kvlib.gguf.architectures import ARCHITECTURES, NOT_CAUSAL, PLAIN, Architect
 from kvlib.gguf.file import read_head
 from kvlib.gguf.keys import Keys
 from kvlib.gguf.states import STATES
+from kvlib.gguf.tensors import stored
 
 RECURRENT_KEYS = ("ssm.", "wkv.", "kda.", "shortconv.")
 
@@ -39,7 +40,7 @@ def read_gguf(path: str | Path) -> dict:
     own = {"num_kv_shared_layers": max(0, keys.n_layers - row.own_kv)} if row.own_kv else {}
     state = STATES[row.state](keys) if row.state else {}
     return {**row.constants, **own, **plain, **_identity(keys, row), **_heads(keys, row), **_kinds(keys, row),
-            **_feed_forward(keys, row), **state}  # fmt: skip
+            **_feed_forward(keys, row), **state, **stored(head, name)}  # fmt: skip
 
 
 def _identity(keys: Keys, row: Architecture) -> dict:
@@ -48,6 +49,8 @@ def _identity(keys: Keys, row: Architecture) -> dict:
     if keys.get("expert_gating_func") == 2:  # a sigmoid
         name = row.with_sigmoid or name
     vocab = keys.optional("vocab_size") or values.get("tokenizer.ggml.tokens")
+    if vocab is None and "token_embd.weight" in keys.head.tensors:
+        vocab = keys.head.tensors["token_embd.weight"].shape[0]
     return {"_name_or_path": values.get("general.name"), "model_type": name, "num_hidden_layers": keys.n_layers,
             "vocab_size": vocab} | _tensors(keys)  # fmt: skip
 
@@ -55,7 +58,7 @@ def _identity(keys: Keys, row: Architecture) -> dict:
 def _tensors(keys: Keys) -> dict:
     """What only the names of the tensors say; nothing where some of them are in other files."""
     names = keys.head.tensors
-    if not names or keys.head.values.get("split.count", 1) != 1:
+    if not names or keys.head.n_files > 1:
         return {}
     biased = {field: any(name.endswith(f".{part}.bias") for name in names)
               for field, part in (("attention_bias", "attn_q"), ("mlp_bias", "ffn_up"))}  # fmt: skip

@@ -23,7 +23,8 @@ try:
     from kvlib.figures import png
     from kvlib.style import BLUE, GREEN, ORANGE, use
 except ImportError as missing:
-    raise SpecError(f"--plot needs {missing.name}, which is not installed; pip install 'kvlib[book]'") from missing
+    raise SpecError(f"--plot needs {missing.name}, which is not installed; pip install 'kvlib[book]', or in a checkout "
+                    "pip install -e '.[book]'") from missing  # fmt: skip
 
 POINTS_PER_DOUBLING = 8
 LEAST = 0.5  # sequences; below one nothing fits

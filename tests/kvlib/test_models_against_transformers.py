@@ -29,7 +29,8 @@ NO_CLASS = {"hunyuan-large", "minimax-m1-80k", "nemotron-super-49b-v1"}  # they 
 ENCODER_DECODERS = {"bart-large-cnn", "t5-small", "whisper-large-v3"}
 OTHER_NAME = {"kimi_k2": "deepseek_v3"}  # its architectures name that class
 SHORTER = {"recurrentgemma-2b": {"attention_window_size": 16}}  # its recurrence runs token by token
-STATE_OF_MODEL_DTYPE = {"jamba-v0.1", "granite-4.0-h-tiny", "falcon-h1-7b"}  # transformers computes it in float32
+# their configs name no dtype of the state: it is counted in the model's, and transformers keeps it in float32
+STATE_OF_MODEL_DTYPE = {"jamba-v0.1", "granite-4.0-h-tiny", "falcon-h1-7b", "qwen3-next-80b-a3b", "recurrentgemma-2b"}
 BROADCAST = {"falcon-40b"}  # transformers keeps each KV head once per query head
 WINDOWED = {"mistral-7b-v0.1": 4096, "gemma-2-9b": 4096, "gpt-oss-20b": 128}
 BF16, FP32 = torch.bfloat16, torch.float32

@@ -1,0 +1,5 @@
+"""`python -m kvlib` is `kvlib`."""
+
+from kvlib.cli import run
+
+run()
