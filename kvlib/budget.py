@@ -118,5 +118,6 @@ def check_split(spec: ModelSpec, n_gpus: int, name: str = "n_gpus") -> None:
     """Raises SpecError, with the number by its `name`, where `splits` says no."""
     if not splits(spec, n_gpus):
         kv_heads = sorted({layer.n_kv_heads for layer in spec.layers if layer.n_kv_heads})
-        raise SpecError(f"{name} is {n_gpus}, and {spec.n_heads} query heads with {kv_heads} KV heads cannot be split "
+        with_kv = f" with {kv_heads} KV heads" if kv_heads else ""
+        raise SpecError(f"{name} is {n_gpus}, and {spec.n_heads} query heads{with_kv} cannot be split "
                         "over so many cards; choose a divisor of the query heads")  # fmt: skip

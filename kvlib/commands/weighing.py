@@ -61,11 +61,3 @@ def _not_stored(spec: ModelSpec, error: SpecError) -> str:
     return T(f"檢查點有量化，但不知道占多少（{why}）；權重照 bf16 算，或用 --weight-gb 給定",
              f"the checkpoint is quantised, and how many bytes that takes is not known ({why}); weights are counted in bf16: "
              "--weight-gb gives them")  # fmt: skip
-
-
-def stored_as(spec: ModelSpec) -> str:
-    """What the checkpoint's weights are, in a word or two."""
-    method = (spec.quantization or {}).get("quant_method")
-    if method == "gguf":
-        return T("照檔案的存法", "as stored in the file")
-    return f"{method}{T('，照檢查點的存法', ', as stored')}" if method else T("照檢查點的存法", "as stored in the checkpoint")

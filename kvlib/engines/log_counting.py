@@ -9,7 +9,7 @@ from kvlib.engines import ENGINES
 from kvlib.engines.log_lines import Lines
 from kvlib.engines.options import checked
 from kvlib.engines.plan import Ask
-from kvlib.engines.vllm import allowance, cache_groups, pool_block
+from kvlib.engines.vllm import allowance, cache_groups, pool_block, stored
 from kvlib.errors import SpecError
 
 STEPS = (8192, 2048, 16384, 1024, 4096, 512)
@@ -122,11 +122,12 @@ def readings(ask: Ask, lines: Lines) -> list[Reading]:
     """The ways that fit the version and the wording of the log, the most usual one first."""
     steps = [ask.max_num_batched_tokens] if ask.max_num_batched_tokens else STEPS
     prefix = [True, False] if lines.prefix_caching is None else [lines.prefix_caching]
+    formats = dict.fromkeys((stored(ask).kv_dtype, ask.kv_dtype))  # which one, the cards decide
     found = {}
     for counting in (c for c in COUNTINGS if c.fits(lines)):
         hybrid = [False] if lines.hybrid_off or not counting.hybrid else [True, False]
-        for apart, keep, step in product(hybrid, prefix, steps):
-            options = replace(ask, max_num_batched_tokens=step, prefix_caching=keep, hybrid=apart)
+        for kept, apart, keep, step in product(formats, hybrid, prefix, steps):
+            options = replace(ask, kv_dtype=kept, max_num_batched_tokens=step, prefix_caching=keep, hybrid=apart)
             reading = _reading(checked(options, ENGINES["vllm"]), counting)
             found.setdefault((counting, reading.block, reading.groups, reading.size, reading.per_request), reading)
     if not found:

@@ -56,9 +56,10 @@ def checked(ask: Ask, engine: Engine) -> Ask:
 def _check_format(ask: Ask, engine: Engine) -> None:
     k, v = kv_pair(ask.kv_dtype)
     latent = engine.latent_formats is not None and any(layer.latent for layer in ask.spec.layers)
-    formats, kept = (engine.latent_formats, " of a latent (MLA)") if latent else (engine.formats, "")
+    formats, what = (engine.latent_formats, "in which {} does not store a latent (MLA)") if latent else (
+        engine.formats, "which {} does not store")  # fmt: skip
     if wrong := next((f for f in (k, v) if f.name not in formats), None):
-        raise SpecError(f"{named('kv_dtype')} is {wrong.name!r}, which {engine.name} does not store{kept}; choose one of "
+        raise SpecError(f"{named('kv_dtype')} is {wrong.name!r}, {what.format(engine.name)}; choose one of "
                         f"{', '.join(formats)}")  # fmt: skip
     if engine.one_format and k != v:
         raise SpecError(f"{named('kv_dtype')} is {kv_name(ask.kv_dtype)!r}, and {engine.name} stores K and V alike; choose one of "

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from kvlib.budget import Budget
 from kvlib.dtypes import BITS, bits
 from kvlib.i18n import T
-from kvlib.reports.screen import bold, console, gb, gib, show_notes, table
-from kvlib.spec import ModelSpec
+from kvlib.reports.screen import bold, console, gb, gib, say, sequences, show_notes, show_table, table
+from kvlib.reports.words import engine_note, one_sequence, params, stored_words
 from kvlib.units import GB, format_bytes
 
 
@@ -46,8 +46,13 @@ class BudgetReport:
             "sequences": b.sequences(self.n_tokens),
             "max_sequences": b.max_sequences(self.n_tokens, self.block_size),
             "source": b.spec.source,
-            "notes": list(b.spec.notes),
+            "notes": self.notes,
         }
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know about this answer."""
+        return [*self.ledger.spec.notes, *filter(None, [engine_note(self.ledger.spec, self.ledger.kv_dtype)])]
 
     def print(self) -> None:
         """One line per entry, in GB and GiB."""
@@ -63,26 +68,28 @@ class BudgetReport:
         ]
         for label, formula, n in rows:
             entries.add_row(label, formula, f"{gb(n)} GB", f"{gib(n)} GiB", style="bold" if label.startswith("=") else None)
-        out.print(entries)
+        show_table(out, entries)
         total, active = params(b.spec)
         if total != active:
             out.print(T(f"每個 token 只用到 {active:,} 個參數（共 {total:,}）", f"one token uses {active:,} of {total:,} parameters"))
         one = b.kv_per_sequence(self.n_tokens)
         out.print(T("÷ 一個序列 ", "÷ one sequence ") + f"{one:,} B = {format_bytes(one)}")
+        if by_card := one_sequence(b, self.n_tokens):
+            say(out, f"  = {by_card}")
         if b.fits:
             blocks = T(f"（每個區塊 {self.block_size} 個 token）", f" (blocks of {self.block_size})") if self.block_size > 1 else ""
-            out.print(f"= [bold]{b.sequences(self.n_tokens):.2f}[/] → [bold]{b.max_sequences(self.n_tokens, self.block_size)}[/] "
-                      + T("個序列", "sequences") + blocks)  # fmt: skip
+            whole = b.max_sequences(self.n_tokens, self.block_size)
+            out.print(f"= [bold]{b.sequences(self.n_tokens):,.2f}[/] → [bold]{whole:,}[/] {sequences(whole)}{blocks}")
         else:
             out.print(T("放不下：沒有空間留給 KV 快取。", "Does not fit: nothing is left for the KV cache."), style="bold red")
-        show_notes(out, b.spec.notes)
+        show_notes(out, self.notes)
 
     def _capacity(self) -> str:
         gpu, n = self.ledger.gpu, self.ledger.n_gpus
         size = {
             "decimal": f"{gpu.marketed} GB",
             "binary": f"{gpu.marketed} GiB",
-            "reported": f"{float(gpu.reported):g} GiB",
+            "reported": f"{float(gpu.reported or 0):g} GiB",
         }[self.capacity]
         share = f" × {self.utilization:g}" if self.utilization != 1 else ""
         return f"{n} × {size}{share} ({self.capacity})"
@@ -90,9 +97,4 @@ class BudgetReport:
     def _weights(self) -> str:
         if self.weight_dtype in BITS:
             return f"{self.ledger.spec.n_params:,} × {bits(self.weight_dtype) / 8:g} B"
-        return T("照檢查點的存法", "as stored in the checkpoint") if self.weight_dtype else ""
-
-
-def params(spec: ModelSpec) -> tuple[int | None, int | None]:
-    """Parameters, and those that one token uses; None where they cannot be counted."""
-    return (None, None) if spec.weights is None else (spec.n_params, spec.n_active_params)
+        return stored_words(self.ledger.spec, self.weight_dtype)

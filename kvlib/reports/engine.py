@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kvlib.i18n import T
-from kvlib.reports.screen import say, size, table
+from kvlib.reports.screen import say, show_table, size, table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,7 +31,7 @@ def show_plan(out: Console, plan: Plan, name: str) -> None:
     lines = table("", "", "", right=(2,), fold=(0, 1))
     for line in plan.lines:
         lines.add_row(line.label, line.formula, f"{line.nbytes:,}")
-    out.print(lines)
+    show_table(out, lines)
     out.print(f"{name} = {size(plan.nbytes)}")
     if plan.fact_texts:
         say(out, " · ".join(plan.fact_texts))

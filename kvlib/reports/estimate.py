@@ -10,7 +10,7 @@ from kvlib.kv_formats import kv_pair
 from kvlib.memory import Term, kv_bytes, kv_growth, kv_terms
 from kvlib.reports.engine import show_engine, show_plan, show_rules
 from kvlib.reports.rows import legend, rows_of
-from kvlib.reports.screen import bold, console, say, sequences, show_notes, size, table
+from kvlib.reports.screen import bold, console, say, sequences, show_notes, show_table, size, table
 from kvlib.spec import ModelSpec
 from kvlib.units import format_bytes
 
@@ -80,7 +80,7 @@ class Estimate:
     def print(self) -> None:
         """The sum, line by line, what one token costs, and the engine's two numbers."""
         out = console()
-        out.print(f"{bold(self.spec.name)} · {self.n_tokens:,} {T('個 token', 'tokens')} × {self.batch} "
+        out.print(f"{bold(self.spec.name)} · {self.n_tokens:,} {T('個 token', 'tokens')} × {self.batch:,} "
                   f"{sequences(self.batch)} · {self.kv_dtype}"
                   + (f" · TP {self.tp}" + T("（一張卡）", " (one rank)") if self.tp > 1 else ""))  # fmt: skip
         self._print_ideal(out)
@@ -109,11 +109,11 @@ class Estimate:
         for row in rows:
             tokens = "" if row.tokens is None else f"{row.tokens:,}"
             shown.add_row(str(row.n_layers), row.what, row.one, tokens, f"{row.nbytes:,}")
-        out.print(shown)
+        show_table(out, shown)
         out.print(T("理想值", "ideal") + " = " + size(self.nbytes))
         values = (T("層 × 值 × token", "layers × values × tokens") + f" × {per_value:g} B" if plain
                   else T("層 × 每個 token 的位元組 × token", "layers × bytes per token × tokens"))  # fmt: skip
-        say(out, legend(rows, values, f"{self.batch} {sequences(self.batch)}"))
+        say(out, legend(rows, values, f"{self.batch:,} {sequences(self.batch)}"))
         self._print_growth(out)
 
     def _print_growth(self, out: Console) -> None:

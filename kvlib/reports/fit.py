@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 from kvlib.fit import Reading, longest_sequence
 from kvlib.i18n import T
-from kvlib.reports.screen import bold, console, gb, say, sequences, show_notes, table
+from kvlib.reports.screen import bold, console, gb, say, sequences, show_notes, show_table, table
+from kvlib.reports.words import engine_note, one_sequence, stored_words
 from kvlib.units import format_bytes
 
 
@@ -55,15 +56,23 @@ class FitReport:
                 for r, (one, many) in zip(self.readings, self.cards, strict=True)
             ],
             "source": b.spec.source,
-            "notes": list(b.spec.notes),
+            "notes": self.notes,
         }
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know about this answer."""
+        b = self.readings[0].budget
+        return [*b.spec.notes, *filter(None, [engine_note(b.spec, b.kv_dtype)])]
 
     def print(self) -> None:
         """One line per reading of the cards' size."""
         b, out, n = self.readings[0].budget, console(), self.n_tokens
         out.print(f"{bold(b.spec.name)} · {b.n_gpus} × {b.gpu.name} · {b.kv_dtype}")
-        out.print(T("權重 ", "weights ") + format_bytes(b.weights, "GB") + T("；一個序列 ", "; one sequence of ")
-                  + f"{n:,} {T('個 token', 'tokens')} " + format_bytes(b.kv_per_sequence(n)))  # fmt: skip
+        stored, by_card = stored_words(b.spec, self.weight_dtype), one_sequence(b, n)
+        out.print(T("權重 ", "weights ") + format_bytes(b.weights, "GB") + (T(f"（{stored}）", f" ({stored})") if stored else "")
+                  + T("；一個序列 ", "; one sequence of ") + f"{n:,} {T('個 token', 'tokens')} " + format_bytes(b.kv_per_sequence(n))
+                  + (f" = {by_card}" if by_card else ""))  # fmt: skip
         many = self.sequences > 1
         shown = table(T("容量", "capacity"), T("利用率", "use"), T("留給 KV\nGB", "left for KV\nGB"), T("一個序列\n最長 token", "longest\nsequence"),
                       T("放得下的\n序列", "sequences\nthat fit"), T("最少幾張卡\n放 1 個", "fewest cards\nfor 1"),
@@ -73,9 +82,11 @@ class FitReport:
             shown.add_row(r.capacity, f"{r.utilization:.0%}", gb(r.budget.left_for_kv), T("不限", "any") if longest is None else
                           f"{longest:,}", f"{r.budget.max_sequences(n, self.block_size):,}", *(f"{c or '–'}" for c in
                           ((one, all_of_them) if many else (one,))))  # fmt: skip
-        out.print(shown)
-        notes = [T(f"decimal：{b.gpu.marketed}·10⁹ B；reported：程式看到的；binary：{b.gpu.marketed}·2³⁰ B",
-                   f"decimal: {b.gpu.marketed}·10⁹ B; reported: what a program sees; binary: {b.gpu.marketed}·2³⁰ B")]  # fmt: skip
+        show_table(out, shown)
+        size, known = b.gpu.marketed, b.gpu.reported is not None
+        reported = T("程式看到的", "what a program sees") if known else T("這張卡不知道", "not known of this card")
+        notes = [T(f"decimal：{size}·10⁹ B；reported：{reported}；binary：{size}·2³⁰ B",
+                   f"decimal: {size}·10⁹ B; reported: {reported}; binary: {size}·2³⁰ B")]  # fmt: skip
         if any(None in pair for pair in self.cards):
             notes.append(T("–：查詢頭分得平的卡數，沒有一種夠", "–: no number of cards that the query heads can be split over is enough"))
         longest = b.spec.max_position_embeddings
@@ -85,4 +96,4 @@ class FitReport:
             say(out, note)
         if not self.fits:
             out.print(T("放不下：", "Does not fit: ") + f"{n:,} {T('個 token ×', 'tokens,')} 1 {sequences(1)}", style="bold red")
-        show_notes(out, b.spec.notes)
+        show_notes(out, self.notes)

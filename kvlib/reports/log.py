@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from kvlib.engine_log import Explanation
 from kvlib.i18n import T
 from kvlib.kv_formats import kv_name
-from kvlib.reports.screen import bold, console, say, show_notes, table
+from kvlib.reports.screen import bold, console, say, show_notes, show_table, table
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,6 @@ class LogReport:
         for check in x.checks:
             verdict = f"[{'green' if check.agree or check.explained else 'red'}]{check.verdict}[/]"
             shown.add_row(check.label, check.logged, check.computed, check.formula, verdict)
-        out.print(shown)
+        show_table(out, shown)
         say(out, x.conclusion, "bold")
         show_notes(out, x.notes)

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 
 from kvlib.catalogue import Entry
 from kvlib.i18n import T
-from kvlib.reports.screen import bold, console, literal, say, table
+from kvlib.reports.screen import bold, console, literal, say, show_table, table
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Catalogue:
                       T("每 token 位元組", "bytes per token"), right=(2,), fold=(1,))  # fmt: skip
         for e in self.entries:
             shown.add_row(e.preset, e.attention.replace(T("；", "; "), "\n"), f"{e.growth.per_token_early:,}")
-        out.print(shown)
+        show_table(out, shown)
         for e in self.entries if self.verbose else ():
             out.print(f"\n{bold(e.preset)} {literal(e.hub_id)}")
             say(out, e.source, indent="  ")

@@ -41,6 +41,44 @@ def table(*columns: str, right: Iterable[int] = (), dim: Iterable[int] = (), fol
     return made
 
 
+def show_table(out: Console, shown: Table) -> None:
+    """A table, or where the screen is too narrow for it each of its rows in lines of its own: no digit is ever cut off."""
+    if _width(out, shown) <= out.width:
+        out.print(shown)
+        return
+    headings = [str(column.header).replace("\n", " ").strip() for column in shown.columns]
+    for cells in zip(*(column.cells for column in shown.columns), strict=True):
+        cells = [_plain(cell) for cell in cells]
+        if not any(headings):
+            say(out, "  ".join(filter(None, cells)), "")
+            continue
+        for heading, cell in zip(headings, cells, strict=True):
+            if cell:
+                say(out, f"{heading}{T('：', ': ')}{cell}" if heading else cell, "")
+        out.print()
+
+
+def _width(out: Console, shown: Table) -> int:
+    """What the table needs: the columns that fold as wide as their longest word, the others whole, two spaces between."""
+    from rich.measure import Measurement
+    from rich.text import Text
+
+    wide = out.options.update(width=10_000)
+    needed = 2 * (len(shown.columns) - 1)
+    for column in shown.columns:
+        sizes = [Measurement.get(out, wide, Text.from_markup(str(cell))) for cell in (column.header, *column.cells)]
+        needed += max((min(s.minimum, 16) if not column.no_wrap else s.maximum) for s in sizes)
+    return needed
+
+
+def _plain(cell: object) -> str:
+    """A cell in one line."""
+    from rich.text import Text
+
+    text = Text.from_markup(str(cell)).plain
+    return text.replace("-\n", "-").replace("\n", " ").strip()
+
+
 def literal(text: str) -> str:
     """A text as it stands, brackets and all."""
     from rich.markup import escape
@@ -68,7 +106,7 @@ def sequences(n: int) -> str:
 
 def size(n: int) -> str:
     """Bytes exactly, in a binary and in a decimal unit."""
-    return f"[bold]{n:,} B[/] = [bold]{format_bytes(n)}[/] = {format_bytes(n, 'GB')}"
+    return f"[bold]{n:,} B[/] = [bold]{format_bytes(n)}[/] = {format_bytes(n, 'GB' if n >= GB // 10 else 'MB')}"
 
 
 def gb(n: int) -> str:

@@ -11,7 +11,9 @@ from kvlib.dtypes import nbytes
 from kvlib.errors import SpecError
 from kvlib.spec import Weight
 from kvlib.stored.names import Names
-from kvlib.stored.packings import METHODS, Packing
+from kvlib.stored.options import WAY_OUT
+from kvlib.stored.packing import Packing
+from kvlib.stored.packings import METHODS
 
 
 def stored_bytes(weights: tuple[Weight, ...], n_layers: int, quantization: Mapping | None, dtype: object) -> int:
@@ -24,18 +26,28 @@ def stored_bytes(weights: tuple[Weight, ...], n_layers: int, quantization: Mappi
         return plain
     method = quantization.get("quant_method") or ("bitsandbytes" if "load_in_4bit" in quantization else None)
     if method not in METHODS:
-        raise SpecError(f"quantization_config.quant_method is {method!r}; kvlib knows {', '.join(sorted(METHODS))}: give the "
-                        "bytes of the weights yourself, weight_bytes=")  # fmt: skip
+        raise SpecError(f"quantization_config.quant_method is {method!r}; kvlib knows {', '.join(sorted(METHODS))}; "
+                        f"{WAY_OUT}")  # fmt: skip
     packing = METHODS[method](quantization)
-    names = Names(packing.skipped, n_layers)
+    skipped = Names("modules that are not quantised", packing.skipped, n_layers)
+    only = Names("modules that are quantised", packing.only, n_layers)
     for w in (w for w in weights if len(w.shape) == 2 and w.part != "embedding"):
         if _packed(w, packing):
-            copies = w.count - names.skipped_copies(w)
+            copies = _packed_copies(w, only.copies(w) if packing.only else w.count, skipped.copies(w))
             plain += copies * (packing.matrix(*w.shape) - nbytes(prod(w.shape), dtype))
         else:
-            names.layers_named(w)  # a list may name it all the same
-    names.refuse_unknown()
+            skipped.layers_named(w)  # a list may name it all the same
+            only.layers_named(w)
+    skipped.refuse_unknown()
+    only.refuse_unknown()
     return plain
+
+
+def _packed_copies(weight: Weight, wanted: int, skipped: int) -> int:
+    """Of the copies that one list wants packed, those that another does not leave alone."""
+    if 0 < wanted < weight.count and 0 < skipped < weight.count:
+        raise SpecError(f"of {weight.name} quantization_config packs some layers and leaves some alone; {WAY_OUT}")
+    return max(0, wanted - skipped)
 
 
 def _packed(weight: Weight, packing: Packing) -> bool:

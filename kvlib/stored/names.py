@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from kvlib.errors import SpecError
 from kvlib.spec import Weight
+from kvlib.stored.options import WAY_OUT
 
 _ATTENTION = ("self_attn", "self_attention", "attention", "attn", "attn.attention")
 _FEED_FORWARD = ("mlp", "feed_forward", "block_sparse_moe", "ffn", "mixer", "shared_mlp")
@@ -30,9 +31,10 @@ IRRELEVANT = re.compile(r"norm|embed|vision|visual|image|audio|projector|wte|wpe
 
 
 class Names:
-    """The modules that a list of names leaves alone, in a model of `n_layers` layers."""
+    """The modules that a list of names means, in a model of `n_layers` layers. what: those that the list is about."""
 
-    def __init__(self, entries: tuple[str, ...], n_layers: int) -> None:
+    def __init__(self, what: str, entries: tuple[str, ...], n_layers: int) -> None:
+        self.what = what
         entries = tuple(re.sub(r"^(model\.)?language_model\.(model\.)?", "model.", entry) for entry in entries)
         self.n_layers = n_layers
         self.plain = {entry for entry in entries if re.fullmatch(r"[\w.]+", entry)}
@@ -40,7 +42,7 @@ class Names:
         self.expressions = {entry: _expression(entry) for entry in entries if entry not in self.plain}
         self.met: set[str] = set()
 
-    def skipped_copies(self, weight: Weight) -> int:
+    def copies(self, weight: Weight) -> int:
         """How many of the tensor's copies the list names. Raises SpecError when that cannot be told."""
         named = self.layers_named(weight)
         if named in (0, self.n_layers):
@@ -49,8 +51,8 @@ class Names:
             return named
         if weight.part != "experts" and weight.count == self.n_layers:
             return named
-        raise SpecError(f"the list of modules that are not quantised names {weight.name} in {named} of {self.n_layers} layers, and "
-                        "not every layer has one; give the bytes of the weights yourself, weight_bytes=")  # fmt: skip
+        raise SpecError(f"the list of {self.what} names {weight.name} in {named} of {self.n_layers} layers, and not every layer has "
+                        f"one; {WAY_OUT}")  # fmt: skip
 
     def layers_named(self, weight: Weight) -> int:
         """In how many layers the list names the tensor's module; the head counts as one in all of them."""
@@ -65,8 +67,7 @@ class Names:
         for entry in sorted(self.plain | set(self.expressions)):
             beyond = re.search(r"layers\.(\d+)", entry)
             if not (entry in self.met or IRRELEVANT.search(entry) or (beyond and int(beyond[1]) >= self.n_layers)):
-                raise SpecError(f"the list of modules that are not quantised names {entry!r}, and which tensors that means is not "
-                                "known; give the bytes of the weights yourself, weight_bytes=")  # fmt: skip
+                raise SpecError(f"the list of {self.what} names {entry!r}, and which tensors that means is not known; {WAY_OUT}")  # fmt: skip
 
     def _named(self, paths: Iterable[str]) -> bool:
         found = False
@@ -104,5 +105,4 @@ def _expression(entry: str) -> re.Pattern:
     try:
         return re.compile(text)
     except re.error as error:
-        raise SpecError(f"the list of modules that are not quantised holds {entry!r}, which is not a regular expression: "
-                        f"{error}") from error  # fmt: skip
+        raise SpecError(f"quantization_config names modules by {entry!r}, which is not a regular expression: {error}") from error  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlib import GB, GPUS, GiB, SpecError, kv_bytes, load_spec, memory_budget
+from kvlib import GB, GPUS, GiB, SpecError, kv_bytes, load_gpu, load_spec, memory_budget
 
 SPEC = load_spec("llama-2-70b")
 
@@ -30,14 +30,14 @@ def test_the_six_conventions_of_the_interview(convention, sequences):
 
 
 @given(
-    st.sampled_from(list(GPUS)),
+    st.sampled_from([(name, capacity) for name, card in GPUS.items() for capacity in card.capacities]),
     st.sampled_from([1, 2, 4, 8, 16]),
-    st.sampled_from(["decimal", "binary", "reported"]),
     st.floats(0.01, 1),
     st.integers(0, 10 * GB),
     st.integers(0, 10 * GB),
 )
-def test_every_byte_of_the_capacity_is_in_one_entry(gpu, n_gpus, capacity, utilization, runtime, activations):
+def test_every_byte_of_the_capacity_is_in_one_entry(card, n_gpus, utilization, runtime, activations):
+    gpu, capacity = card
     b = memory_budget(SPEC, gpu, n_gpus, capacity=capacity, utilization=utilization, runtime_per_gpu=runtime,
                       activation_bytes=activations)  # fmt: skip
     assert b.weights + b.runtime + b.activations + b.left_for_kv == b.capacity
@@ -89,13 +89,14 @@ def test_capacity_conventions_of_one_card():
 @pytest.mark.parametrize(
     ("gpu", "gib"),
     [("a100-40gb", 39.4), ("h100-80gb", 79.10), ("rtx-3090-24gb", 23.58), ("rtx-4090-24gb", 23.65), ("l40-48gb", 44.40),
-     ("a30-24gb", 23.53), ("t4-16gb", 14.75), ("rtx-5090-32gb", 31.37)],
+     ("a30-24gb", 23.53), ("t4-16gb", 14.75), ("rtx-5090-32gb", 31.37), ("l4-24gb", 22.03), ("l40s-48gb", 44.42),
+     ("rtx-6000-ada-48gb", 44.43), ("v100-32gb", 31.74)],
 )  # fmt: skip
 def test_reported_totals_are_those_that_torch_printed(gpu, gib):
     assert GPUS[gpu].capacity("reported") == int(Fraction(str(gib)) * 2**30)
 
 
-@pytest.mark.parametrize("gpu", GPUS.values(), ids=lambda g: g.name)
+@pytest.mark.parametrize("gpu", [g for g in GPUS.values() if g.reported is not None], ids=lambda g: g.name)
 def test_a_program_sees_less_than_the_binary_reading_of_the_label(gpu):
     assert 0.9 * gpu.capacity("binary") < gpu.capacity("reported") < gpu.capacity("binary")
 
@@ -140,3 +141,30 @@ def test_fp8_kv_doubles_the_sequences_and_leaves_the_weights_alone():
 def test_a_wrong_argument_is_named(wrong, names):
     with pytest.raises(SpecError, match=names):
         memory_budget(SPEC, **wrong)
+
+
+def test_an_h200_s_141_gb_are_131_3_gib():
+    assert round(load_gpu("h200-141gb").capacity("decimal") / GiB, 1) == 131.3
+
+
+def test_what_nobody_reported_is_refused_and_not_invented():
+    unknown = [name for name, card in GPUS.items() if card.reported is None]
+    assert "mi300x-192gb" in unknown
+    for name in (*unknown, "96gb"):
+        assert load_gpu(name).capacities == ("decimal", "binary")
+        with pytest.raises(SpecError, match="is not known"):
+            memory_budget(load_spec("llama-2-7b"), name, capacity="reported")
+
+
+def test_a_card_may_be_nothing_but_a_size():
+    small = load_spec("llama-2-7b")
+    assert memory_budget(small, "96gb").capacity == memory_budget(small, "96 GB").capacity == 96 * GB
+    assert memory_budget(small, "96GB", 2, capacity="binary").capacity == 2 * 96 * GiB
+    for wrong in ("0gb", "96", "gb", "-1gb", "96gib"):
+        with pytest.raises(SpecError, match="gpu is"):
+            load_gpu(wrong)
+
+
+def test_the_librarys_default_of_the_weights_stays_bf16():
+    spec = load_spec("gpt-oss-20b")
+    assert memory_budget(spec).weights == 2 * spec.n_params

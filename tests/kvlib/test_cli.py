@@ -17,6 +17,10 @@ BUDGET_KEYS = {
     "max_sequences", "notes",
 }  # fmt: skip
 
+# a model_type that transformers builds and that kvlib has no layout for
+UNCOUNTED = {"model_type": "doge", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+             "intermediate_size": 128, "vocab_size": 100}  # fmt: skip
+
 
 @pytest.fixture(autouse=True)
 def _english(monkeypatch):
@@ -253,3 +257,110 @@ def test_budgets_fit_80_columns(lang, capsys):
         main(["budget", preset, "--gpus", "16", "--capacity", "reported", "--utilization", "0.9", "--lang", lang])
     too_wide = [line for line in capsys.readouterr().out.splitlines() if cell_len(line) > 80]
     assert too_wide == []
+
+
+def budgeted(capsys, *args: str) -> dict:
+    main(["budget", *args, "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("model", ["gpt-oss-120b", "deepseek-v3"])
+def test_a_quantised_checkpoint_weighs_what_it_stores(model, capsys):
+    spec = load_spec(model)
+    cards = ["--gpu", "h200-141gb", "--gpus", "8"]
+    answer = budgeted(capsys, model, *cards)
+    assert (answer["weight_dtype"], answer["weights"]) == ("stored", spec.weight_bytes("stored"))
+    assert answer["max_sequences"] > 0
+    assert budgeted(capsys, model, *cards, "--weight-dtype", "bf16")["weights"] == 2 * spec.n_params
+    assert budgeted(capsys, model, *cards, "--weight-gb", "9")["weight_dtype"] is None
+
+
+def test_a_quantisation_that_kvlib_cannot_size_is_said(tmp_path, capsys):
+    fields = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+              "intermediate_size": 128, "vocab_size": 100, "dtype": "bfloat16", "quantization_config": {"quant_method": "strange"}}  # fmt: skip
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(fields))
+    answer = budgeted(capsys, str(path))
+    assert answer["weight_dtype"] == "bf16" and answer["weights"] == 2 * answer["n_params"]
+    assert "'strange'" in answer["notes"][-1] and "bf16" in answer["notes"][-1]
+    path.write_text(json.dumps(fields | {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32, "zero_point": True}}))
+    assert budgeted(capsys, str(path))["weight_dtype"] == "stored"
+    main(["budget", str(path)])
+    assert "awq, as stored" in capsys.readouterr().out
+
+
+def test_weights_that_kvlib_cannot_count_are_counted_by_transformers(tmp_path, capsys):
+    transformers = pytest.importorskip("transformers")
+    fields = UNCOUNTED
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(fields))
+    assert load_spec(path).weights is None
+    import torch
+
+    with torch.device("meta"):
+        built = transformers.AutoModelForCausalLM.from_config(transformers.AutoConfig.for_model(**fields))
+    wanted = sum(p.numel() for p in built.parameters())
+    for command in ("budget", "fit"):
+        main([command, str(path), "--json"])
+        answer = json.loads(capsys.readouterr().out)
+        assert answer["weights"] == 2 * wanted
+        assert any("transformers builds" in note for note in answer["notes"])
+
+
+def test_without_transformers_the_weights_have_to_be_given(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(UNCOUNTED))
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    assert main(["budget", str(path)]) == 2
+    assert "--weight-gb" in capsys.readouterr().err
+    assert main(["budget", str(path), "--weight-gb", "1"]) == 0
+
+
+@pytest.mark.parametrize("args", [["llama-2-7b", "--tp", "1000000000"], ["deepseek-v3.2", "--tp", "7"], ["llama-2-7b", "--tp", "3"],
+                                  ["deepseek-v3.2", "--tp", "7", "--engine", "vllm"]])  # fmt: skip
+def test_an_estimate_refuses_the_splits_that_a_budget_refuses(args, capsys):
+    assert main(["estimate", *args]) == 2
+    said = capsys.readouterr()
+    assert f"tp is {args[2]}" in said.err and said.out == ""
+
+
+def test_nothing_is_printed_before_an_error(capsys):
+    assert main(["estimate", "llama-2-7b", "--kv-dtype", "fp8_ds_mla"]) == 2
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("4,096", 4096), ("4096", 4096), ("1,048,576", 1048576)])
+def test_commas_between_thousands_may_be_written(text, tokens, capsys):
+    assert main(["estimate", "llama-2-7b", "--tokens", text, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["n_tokens"] == tokens
+
+
+@pytest.mark.parametrize(("text", "both"), [("32k", ("32,000", "32,768")), ("128K", ("128,000", "131,072")), ("1M", ("1,000,000", "1,048,576"))])
+def test_a_k_has_two_meanings_and_neither_is_guessed(text, both, capsys):
+    for command in ("estimate", "budget", "fit", "compare"):
+        assert main([command, "llama-2-7b", "--tokens", text]) == 2
+        assert all(n in capsys.readouterr().err for n in both[:1])
+    main(["estimate", "llama-2-7b", "--tokens", text])
+    assert both[1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["4,09", ",4096", "1.5", "x", "", "-3", "32kk", "0", "9" * 5000])
+def test_what_is_no_number_of_tokens(text, capsys):
+    assert main(["estimate", "llama-2-7b", f"--tokens={text}"]) == 2
+    assert "--tokens" in capsys.readouterr().err
+
+
+def test_the_version_and_the_module():
+    from importlib.metadata import version
+
+    asked = subprocess.run([sys.executable, "-m", "kvlib", "--version"], check=True, capture_output=True, text=True)
+    assert asked.stdout == f"kvlib {version('kvlib')}\n"
+    both = [subprocess.run([sys.executable, "-m", module, "estimate", "llama-2-7b", "--json"], check=True, capture_output=True).stdout
+            for module in ("kvlib", "kvlib.cli")]  # fmt: skip
+    assert both[0] == both[1] != b""
+
+
+def test_an_error_with_json_is_text_on_stderr(capsys):
+    assert main(["budget", "no-such-model", "--json"]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith("Error: ")

@@ -75,3 +75,59 @@ def test_without_a_card_there_are_no_sequences(capsys):
 def test_wrong_input(wrong, capsys):
     assert main(["compare", *wrong]) == 2
     assert capsys.readouterr().err
+
+
+def printed(capsys, *args: str) -> str:
+    assert main(["compare", *args]) == 0
+    return capsys.readouterr().out
+
+
+def test_each_model_has_weights_as_its_checkpoint_stores_them(capsys):
+    llama, gpt = compared(capsys, "llama-3-8b", "gpt-oss-20b", "--gpu", "h100-80gb")["models"]
+    assert (llama["weight_dtype"], gpt["weight_dtype"]) == ("bf16", "stored")
+    assert (llama["weights"], gpt["weights"]) == (2 * llama["n_params"], load_spec("gpt-oss-20b").weight_bytes("stored"))
+    assert compared(capsys, "gpt-oss-20b", "--weight-dtype", "bf16")["models"][0]["weights"] == 2 * gpt["n_params"]
+    assert "mxfp4" in printed(capsys, "llama-3-8b", "gpt-oss-20b")
+
+
+def test_the_kv_shown_beside_the_sequences_is_that_on_all_cards(capsys):
+    args = ["deepseek-v3", "--gpu", "h200-141gb", "--gpus", "8", "-n", "32768"]
+    model = compared(capsys, *args)["models"][0]
+    one = kv_bytes(load_spec("deepseek-v3"), 32768)
+    assert (model["kv_bytes"], model["lengths"][0]["kv_on_cards"]) == (one, 8 * one)
+    text = printed(capsys, *args)
+    assert f"{8 * one / 2**30:.2f}" in text and f"{one / 2**30:.2f}" not in text
+    assert "every card keeps the whole latent" in text and "on all 8 cards together" in text
+
+
+def test_several_lengths_and_a_replaced_field(capsys):
+    answer = compared(capsys, "llama-2-7b", "-n", "1024", "-n", "4,096", "--gpu", "h100-80gb", "--set", "num_key_value_heads=8")
+    spec = load_spec("llama-2-7b", num_key_value_heads=8)
+    budget = memory_budget(spec)
+    assert answer["n_tokens"] == 1024
+    assert [(x["n_tokens"], x["kv_bytes"], x["max_sequences"]) for x in answer["models"][0]["lengths"]] == [
+        (n, kv_bytes(spec, n), budget.max_sequences(n)) for n in (1024, 4096)]  # fmt: skip
+    text = printed(capsys, "llama-2-7b", "-n", "1024", "-n", "4096", "--gpu", "h100-80gb")
+    assert text.count("1,024") == 3, "in the title, over the KV and over the sequences"
+
+
+def test_capacity_and_utilization(capsys):
+    answer = compared(capsys, "llama-2-7b", "--gpu", "h100-80gb", "--capacity", "reported", "--utilization", "0.9")
+    wanted = memory_budget(load_spec("llama-2-7b"), capacity="reported", utilization=0.9)
+    assert answer["models"][0]["sequences"] == wanted.sequences(4096)
+    assert (answer["capacity_convention"], answer["utilization"]) == ("reported", 0.9)
+
+
+def test_a_number_of_cards_needs_a_card(capsys):
+    assert main(["compare", "llama-2-7b", "--gpus", "8"]) == 2
+    assert "--gpu" in capsys.readouterr().err
+
+
+def test_nothing_that_fits_is_an_answer_all_the_same(capsys):
+    assert compared(capsys, "llama-2-70b", "--gpu", "t4-16gb")["models"][0]["max_sequences"] == 0
+
+
+def test_windows_and_states_send_to_the_engine(capsys):
+    text = printed(capsys, "llama-2-7b", "gemma-3-12b", "jamba-v0.1")
+    assert "Gemma-3-12B, Jamba-v0.1: KV is the ideal" in " ".join(text.split())
+    assert "--engine" not in printed(capsys, "llama-2-7b")

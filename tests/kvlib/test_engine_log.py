@@ -114,6 +114,30 @@ Maximum concurrency for 32,768 tokens per request: 33.04x"""
     assert any("vllm#40691" in note and f"{1487 / 45 * 32768:,.0f}"[:5] in note for note in explanation.notes)
 
 
+def test_the_states_of_qwen3_next_are_in_the_model_s_dtype():
+    # vllm#26646: two ranks, fp8 cache; states in fp32 would make a block of 2,096 tokens and other numbers
+    text = """Initializing a V1 LLM engine (v0.11.0) with config: model='Qwen/Qwen3-Next-80B-A3B-Instruct', dtype=torch.bfloat16, \
+max_seq_len=215040, tensor_parallel_size=2, kv_cache_dtype=fp8
+GPU KV cache size: 90,048 tokens
+Maximum concurrency for 215,040 tokens per request: 1.66x"""
+    explanation = explain_log(text)
+    assert explanation.verdict == "follows"
+    assert [c.formula for c in explanation.checks] == ["⌊338 / 4⌋ × 1,072", "338 / 204"]
+    in_fp32 = load_spec("qwen3-next-80b-a3b", mamba_ssm_dtype="float32")
+    assert explain_log(text, in_fp32).verdict == "differs"
+
+
+@pytest.mark.parametrize(("per_token", "kept"), [(656 + 132, "fp8_ds_mla"), (576 + 132, "fp8"), (1152 + 132, None)])
+def test_the_cards_decide_how_fp8_of_a_sparse_latent_is_stored(per_token, kept):
+    text = f"""engine (v0.30.0) with config: model='deepseek-ai/DeepSeek-V3.2', kv_cache_dtype=fp8, max_seq_len=65536
+Available KV cache memory: {10_000 * 64 * 61 * per_token / 2**30:.2f} GiB
+GPU KV cache size: 640,000 tokens
+'block_size': 64"""
+    explanation = explain_log(text)
+    assert explanation.follows == (kept is not None)
+    assert kept is None or explanation.as_dict()["kv_dtype"] == kept
+
+
 def test_a_sliding_model_whose_pages_differ():
     # hf-mem pull request 61: Gemma-4-31B, 24.54 GiB and 26,800 tokens
     layers = (*[Layer(16, 256, 256, window=1024)] * 50, *[Layer(4, 512, 512)] * 10)

@@ -146,6 +146,13 @@ def test_a_block_of_attention_grows_until_its_page_holds_the_state():
     assert round(100 * (caches["state"].page / 2_146_304 - 1), 2) == 0.76
 
 
+def test_states_in_the_model_s_dtype_make_a_block_of_544_tokens_in_qwen3_next():
+    # 36 states of 1,097,728 B and 12 layers of 2,048 B per token: ⌈1,097,728 / (16 · 2,048)⌉ = 34 blocks of 16 tokens
+    plan = admission(load_spec("qwen3-next-80b-a3b"), 4096)
+    assert plan.blocks == 3 * 2 + math.ceil(4096 / 544)
+    assert plan.nbytes == plan.blocks * 12 * 544 * 2048 == 187_170_816
+
+
 def test_pages_that_are_no_multiple_are_padded_to_the_largest():
     small, large = Layer(n_kv_heads=3, k_dim=64, v_dim=64), Layer(**HEADS, window=64)
     found = cache_groups(Ask(model(small, large), 1, block_size=16))
@@ -257,7 +264,8 @@ def test_facts_are_said_in_words(lang):
 @pytest.mark.parametrize(("engine", "kv_dtype", "words"), [
     ("vllm", "q8_0", "'q8_0', which vllm does not store; choose one of fp32, bf16"), ("vllm", "bf16/fp8", "K and V alike"),
     ("llama.cpp", "fp8", "iq4_nl"), ("llama.cpp", "q8_0/int4", "'int4', which llama.cpp"), ("sglang", "int8", "mxfp8"),
-    ("transformers", "q4_0", "int4_g64"), ("transformers", "fp8/bf16", "K and V alike"),
+    ("transformers", "q4_0", "int4_g64"), ("transformers", "fp8/bf16", "K and V alike"), ("llama.cpp", "nvfp4", "q8_0"),
+    ("sglang", "q8_0", "mxfp8"),
 ])  # fmt: skip
 def test_a_format_that_the_engine_does_not_store_is_refused(engine, kv_dtype, words):
     for ask in (admission, allocation):
@@ -265,6 +273,28 @@ def test_a_format_that_the_engine_does_not_store_is_refused(engine, kv_dtype, wo
             ask(load_spec("llama-3-8b"), 100, engine, kv_dtype=kv_dtype)
         assert words in str(error.value)
         assert "--kv-dtype" in str(error.value)
+
+
+@pytest.mark.parametrize("kv_dtype", ["nvfp4", "int8_per_token_head", "fp8_per_token_head", "int4_per_token_head"])
+def test_vllm_stores_a_latent_in_16_or_32_bits_or_fp8(kv_dtype):
+    assert admission(load_spec("llama-3-8b"), 100, kv_dtype=kv_dtype).nbytes
+    with pytest.raises(SpecError, match=rf"{kv_dtype}', in which vllm does not store a latent.* choose one of .*fp8_ds_mla"):
+        admission(load_spec("deepseek-v3"), 100, kv_dtype=kv_dtype)
+
+
+@pytest.mark.parametrize(("preset", "kv_dtype", "per_token"), [
+    ("deepseek-v3.2", "fp8", 512 + 4 * 4 + 64 * 2 + 132), ("deepseek-v3.2", "fp8_ds_mla", 656 + 132),
+    ("deepseek-v3.2", "bf16", 1152 + 132), ("deepseek-v3", "fp8", 576), ("deepseek-v3", "fp8_ds_mla", 656),
+])  # fmt: skip
+def test_fp8_of_a_sparse_latent_is_flashmla_s_own_format(preset, kv_dtype, per_token):
+    plan = admission(load_spec(preset), 64, kv_dtype=kv_dtype)
+    assert plan.nbytes == 64 * 61 * per_token
+    assert any("FlashMLA" in note for note in plan.notes) == (preset == "deepseek-v3.2" and kv_dtype == "fp8")
+    assert any("656 B" in rule.text for rule in plan.engine.rules)
+
+
+def test_a_sparse_latent_of_another_shape_stays_plain_fp8():
+    assert admission(model(Layer(latent=320, latent_rope=64, token_bytes=132)), 16, kv_dtype="fp8").nbytes == 16 * (320 + 132)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -337,6 +367,9 @@ CONFIGS = {
     "mistral": {"model_type": "mistral", "sliding_window": 7},
     "gemma3_text": {"model_type": "gemma3_text", "sliding_window": 5, "head_dim": 16, "num_hidden_layers": 6},
     "gpt_oss": {"model_type": "gpt_oss", "sliding_window": 9, "head_dim": 16, "num_local_experts": 4},
+    "falcon": {"model_type": "falcon", "new_decoder_architecture": True, "num_kv_heads": 2},
+    "falcon, old": {"model_type": "falcon", "multi_query": True},
+    "mpt": {"model_type": "mpt", "attn_config": {"kv_n_heads": 2}},
 }
 
 
@@ -376,6 +409,16 @@ def test_a_static_cache_holds_what_allocation_says(tiny, longest, batch):
     plan = allocation(spec, 3, "transformers", max_model_len=longest, batch=batch, kv_dtype="fp32")
     cache = feed(net, StaticCache(config=net.config, max_cache_len=longest), batch, [3])
     assert plan.nbytes == sum(t.untyped_storage().nbytes() for t in tensors(cache))
+
+
+def test_transformers_copies_k_and_v_of_falcon_40b_to_every_query_head():
+    spec = load_spec("falcon-40b")  # 60 layers, 128 query heads of 64, 8 KV heads
+    for ask in (admission, allocation):
+        plan = ask(spec, 2048, "transformers")
+        assert plan.nbytes == 60 * 2 * 128 * 64 * 2 * 2048 == 16 * kv_bytes(spec, 2048)
+        assert any("128 query heads" in note for note in plan.notes)
+        assert ask(load_spec("falcon-7b"), 2048, "transformers").nbytes == kv_bytes(load_spec("falcon-7b"), 2048)
+    assert admission(spec, 2048).nbytes == kv_bytes(spec, 2048)  # vLLM does not
 
 
 MAMBA_2 = {"mamba_n_heads": 8, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_d_conv": 4, "mamba_expand": 2}
@@ -427,6 +470,16 @@ def test_a_llama_cpp_request_takes_cells_within_its_context():
     for n_tokens in (1, 200, 700, 5000):
         spec = load_spec("gpt-oss-20b")
         assert admission(spec, n_tokens, "llama.cpp").nbytes <= allocation(spec, n_tokens, "llama.cpp").nbytes
+
+
+def test_sequences_that_share_a_buffer_share_its_windows():
+    # 52 of Gemma-3-27B's layers have a window of 1,024: 4 windows and a step of 512 are 4,608 cells, for all four together
+    spec = load_spec("gemma-3-27b")
+    for ask in (admission, allocation):
+        plan = ask(spec, 131_072, "llama.cpp", batch=4, unified=True)
+        assert plan.nbytes == (52 * 4608 + 10 * 4 * 131_072) * 8192 == 44_912_607_232
+    apart = admission(spec, 131_072, "llama.cpp", batch=4)
+    assert bytes_of(apart, "window") == 4 * 52 * (1024 + 512) * 8192
 
 
 @pytest.mark.parametrize(("preset", "layers", "values"), [
@@ -481,6 +534,30 @@ def test_every_answer_is_the_sum_of_its_lines_and_covers_what_the_model_needs(en
         spared = kv_bytes(spec, 1, batch) if engine == "transformers" and ask is admission else 0  # W − 1 tokens, not W
         assert plan.nbytes >= kv_bytes(spec, n_tokens, batch) - spared
         json.dumps(answer)
+
+
+OPTIONS = {
+    "vllm": {"kv_dtype": ["bf16", "fp8"], "tp": [1, 2], "pp": [1, 2], "block_size": [None, 16, 64], "hybrid": [True, False],
+             "prefix_caching": [True, False], "max_num_batched_tokens": [None, 512]},
+    "sglang": {"kv_dtype": ["bf16", "fp8"], "tp": [1, 2], "pp": [1, 3], "block_size": [None, 64], "hybrid": [True, False],
+               "prefix_caching": [True, False], "max_num_batched_tokens": [None, 512]},
+    "transformers": {"kv_dtype": ["bf16", "fp32"], "tp": [1, 2]},
+    "llama.cpp": {"kv_dtype": ["bf16", "q8_0", "q8_0/q4_0"], "unified": [True, False], "hybrid": [True, False],
+                  "max_num_batched_tokens": [None, 128, 4096]},
+}  # fmt: skip
+SAMPLE = ["llama-3-8b", "gemma-3-27b", "gpt-oss-20b", "falcon-40b", "deepseek-v3.2", "jamba-v0.1", "qwen3-next-80b-a3b",
+          "lfm2-350m", "starcoder2-3b"]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_what_is_admitted_fits_into_what_is_allocated(engine, data):
+    spec = load_spec(data.draw(st.sampled_from(SAMPLE)))
+    options = {name: data.draw(st.sampled_from(values)) for name, values in OPTIONS[engine].items()}
+    n_tokens, batch = data.draw(st.integers(0, 200_000)), data.draw(st.integers(1, 9))
+    asked = admission(spec, n_tokens, engine, batch=batch, **options)
+    assert asked.nbytes <= allocation(spec, n_tokens, engine, batch=batch, **options).nbytes
 
 
 def test_every_rule_says_where_it_was_read_in_both_languages():

@@ -157,10 +157,47 @@ def test_plot_draws_a_picture_and_says_it_in_words(lang, tmp_path, capsys):
     assert "20.75" in words and "84,977" in words, "the largest reading at 4,096 tokens, and where its line ends at one sequence"
 
 
-def test_plot_without_matplotlib_says_what_to_install(tmp_path):
-    code = ("import sys; sys.modules['matplotlib'] = None\n"
-            f"from kvlib.cli import main; sys.exit(main(['fit', 'llama-2-7b', '--plot', {str(tmp_path / 'a.png')!r}]))")  # fmt: skip
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+def plotted_without(module: str, path) -> subprocess.CompletedProcess:
+    code = (f"import sys; sys.modules[{module!r}] = None\n"
+            f"from kvlib.cli import main; sys.exit(main(['fit', 'llama-2-7b', '--lang', 'en', '--plot', {str(path)!r}]))")  # fmt: skip
+    return subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, encoding="utf-8")
+
+
+def test_plot_without_matplotlib_keeps_the_table_and_says_what_to_install(tmp_path, capsys):
+    done = plotted_without("matplotlib", tmp_path / "a.png")
     assert done.returncode == 2
-    assert "kvlib[book]" in done.stderr and "Traceback" not in done.stderr
-    assert done.stdout == ""
+    assert "kvlib[book]" in done.stderr and "pip install -e '.[book]'" in done.stderr and "Traceback" not in done.stderr
+    main(["fit", "llama-2-7b", "--lang", "en"])
+    assert done.stdout == capsys.readouterr().out
+
+
+def test_plot_needs_no_notebook(tmp_path):
+    done = plotted_without("IPython", tmp_path / "a.png")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["fit.svg", "fit.xyz", "fit"])
+def test_a_figure_that_is_no_png_is_refused_first(name, tmp_path, capsys):
+    assert main(["fit", "llama-2-7b", "--plot", str(tmp_path / name)]) == 2
+    said = capsys.readouterr()
+    assert ".png" in said.err and said.out == "" and not (tmp_path / name).exists()
+
+
+def test_weights_are_those_of_the_checkpoint(capsys):
+    answer = fitted(capsys, "gpt-oss-120b")
+    assert (answer["weight_dtype"], answer["weights"]) == ("stored", load_spec("gpt-oss-120b").weight_bytes("stored"))
+    main(["fit", "gpt-oss-120b"])
+    assert "65.25 GB (mxfp4, as stored)" in capsys.readouterr().out
+
+
+def test_a_reading_that_is_not_known_is_left_out(capsys):
+    answer = fitted(capsys, "llama-2-7b", "--gpu", "mi300x-192gb", "--utilization", "1")
+    assert [r["capacity_convention"] for r in answer["readings"]] == ["decimal", "binary"]
+    main(["fit", "llama-2-7b", "--gpu", "mi300x-192gb"])
+    assert "reported: not known" in capsys.readouterr().out
+
+
+def test_the_smallest_capacity_comes_first():
+    found = [r.budget.capacity for r in readings(load_spec("llama-2-7b"), "t4-16gb", utilizations=(1.0,))]
+    assert found == sorted(found) and len(found) == 3

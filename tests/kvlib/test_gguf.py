@@ -1,5 +1,6 @@
 """GGUF files written by ggml's own writer: each says the same as the config.json of the same model, or is refused clearly."""
 
+import json
 import struct
 import sys
 from pathlib import Path
@@ -207,7 +208,7 @@ def test_the_head_holds_what_was_written_in_either_byte_order(order, tmp_path):
             ".words": ["a", "bc", ""], ".big": [2**30, -1]}  # fmt: skip
     head = read_head(write(tmp_path / "m.gguf", "llama", keys, ("a", "b.weight"), endianess=order))
     assert {key: head.values[key.removeprefix(".")] for key in keys} == keys | {".words": 3}
-    assert head.tensors == {"a", "b.weight"}
+    assert head.tensors == {name: ((2, 4), 2 * 4 * 4) for name in ("a", "b.weight")}
 
 
 def test_a_file_cut_off_anywhere_says_so(tmp_path):
@@ -266,3 +267,68 @@ def test_a_file_that_is_not_there_says_so(tmp_path):
         read_gguf(tmp_path / "none.gguf")
     with pytest.raises(SpecError, match="cannot be read"):
         read_gguf(tmp_path)
+
+
+def write_quantised(path: Path, keys: dict, tensors: dict) -> Path:
+    """tensors: by name the shape, or the shape and a quantisation of 32 or 256 values to a block, whose bytes are zeros."""
+    writer = gguf.GGUFWriter(path, "llama")
+    for key, value in (SHAPE | keys).items():
+        if value is not None:
+            (writer.add_uint16 if key == ".split.count" else writer.add_uint32)(key[1:] if key[0] == "." else f"llama.{key}", value)
+    for name, (shape, kind) in tensors.items():
+        if kind is None:
+            writer.add_tensor(name, numpy.zeros(shape, numpy.float32))
+            continue
+        values, size = gguf.GGML_QUANT_SIZES[kind]
+        stored = (*shape[:-1], shape[-1] // values * size)
+        writer.add_tensor(name, numpy.zeros(stored, numpy.uint8), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+Q4_0, Q6_K = gguf.GGMLQuantizationType.Q4_0, gguf.GGMLQuantizationType.Q6_K
+TENSORS = {"token_embd.weight": ((120, 256), Q6_K), "output_norm.weight": ((256,), None),
+           "blk.0.attn_q.weight": ((256, 256), Q4_0), "blk.1.attn_q.weight": ((256, 256), Q4_0),
+           "blk.0.ffn_up_exps.weight": ((8, 512, 256), Q4_0)}  # fmt: skip
+# by hand: Q6_K stores 256 values in 210 bytes, Q4_0 stores 32 in 18
+STORED = 120 * 210 + 256 * 4 + 2 * (256 * 256 // 32 * 18) + 8 * (512 * 256 // 32 * 18)
+PARAMS = 120 * 256 + 256 + 2 * 256 * 256 + 8 * 512 * 256
+
+
+def test_the_weights_of_a_file_are_its_tensors(tmp_path):
+    spec = load_spec(write_quantised(tmp_path / "m.gguf", {"expert_count": 8, "expert_used_count": 2}, TENSORS))
+    assert (spec.weight_bytes("stored"), spec.n_params) == (STORED, PARAMS)
+    assert PARAMS - spec.n_active_params == 6 * 512 * 256, "6 of 8 experts rest"
+    assert {(w.name, w.count) for w in spec.weights if "attn" in w.name} == {("attn_q.weight", 2)}
+
+
+def test_a_file_can_be_budgeted(tmp_path, capsys, monkeypatch):
+    from kvlib.cli import main
+
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    path = str(write_quantised(tmp_path / "m.gguf", {"expert_count": 8, "expert_used_count": 2}, TENSORS))
+    for command in ("budget", "fit", "compare"):
+        assert main([command, path, "--gpu", "t4-16gb", "--json"]) == 0
+        answer = json.loads(capsys.readouterr().out)
+        assert answer.get("weights", answer.get("models", [{}])[0].get("weights")) == STORED
+    main(["budget", path])
+    assert "gguf, as stored in the file" in capsys.readouterr().out
+
+
+def test_of_a_split_file_only_the_first_was_seen(tmp_path, capsys, monkeypatch):
+    from kvlib.cli import main
+
+    monkeypatch.setenv("LC_ALL", "C.UTF-8")
+    path = str(write_quantised(tmp_path / "m.gguf", {".split.count": 3}, TENSORS))
+    assert main(["budget", path, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["weight_dtype"] == "bf16" and any("only the first of 3 files" in note for note in answer["notes"])
+    assert answer["weights"] == 2 * answer["n_params"] != STORED
+
+
+def test_without_any_word_of_the_vocabulary_the_embedding_says_it(tmp_path):
+    path = write_quantised(tmp_path / "m.gguf", {"vocab_size": None}, TENSORS)
+    assert read_gguf(path)["vocab_size"] == 120

@@ -66,12 +66,30 @@ def test_there_is_a_schema_for_every_command_and_no_other():
     assert sorted(COMMANDS) == sorted(path.stem for path in SCHEMAS.glob("*.json"))
 
 
+def strict(schema):
+    """The same, with no key that it does not name: readers may meet new keys, we do not add one by accident."""
+    if isinstance(schema, list):
+        return [strict(x) for x in schema]
+    if not isinstance(schema, dict):
+        return schema
+    closed = {"additionalProperties": False} if isinstance(schema.get("properties"), dict) and "type" in schema else {}
+    return {**{k: strict(v) for k, v in schema.items()}, **closed}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_new_key_does_not_break_who_holds_an_answer_to_its_schema(name):
+    text = (SCHEMAS / f"{name}.json").read_text(encoding="utf-8")
+    assert '"additionalProperties": false' not in text
+    assert '"additionalProperties": false' in json.dumps(strict(json.loads(text)))
+
+
 @pytest.mark.parametrize(("name", "line"), EVERY)
 def test_json_is_what_its_schema_says(name, line, capsys):
     schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     answer = json.loads(printed(f"{line} --json", capsys))
     jsonschema.validate(answer, schema)
+    jsonschema.validate(answer, strict(schema))
     assert answer["schema"] == schema["$id"]
 
 
@@ -236,3 +254,61 @@ def test_notes_name_options_of_the_command(lang, capsys):
 def test_a_note_in_a_comparison_follows_its_model(lang, capsys):
     text = printed("compare qwen2.5-7b llama-2-7b --gpu t4-16gb --gpus 8", capsys, lang)
     assert ("Qwen2.5-7B：28 個" if lang == "zh-TW" else "Qwen2.5-7B: 28 query") in text
+
+
+NARROW = [line for _, line in EVERY] + ["compare llama-3-70b deepseek-v3 --gpu h200-141gb --gpus 16 -n 4096 -n 131072"]
+
+
+@pytest.mark.parametrize("columns", [60, 50, 30])
+@pytest.mark.parametrize("line", NARROW)
+def test_a_narrow_screen_loses_no_number(line, columns, capsys, monkeypatch):
+    def numbers(text):
+        return sorted(re.findall(r"\d[\d.]*", re.sub(r"\s|,", "", text)))
+
+    monkeypatch.setenv("COLUMNS", "1000")
+    wide = printed(line, capsys)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    narrow = printed(line, capsys)
+    assert [row for row in narrow.splitlines() if cell_len(row) > columns] == []
+    for row in (row for row in wide.splitlines() if len(re.findall(r"\d", row)) > 5):
+        for number in re.findall(r"\d[\d,.]*\d", row):
+            assert number in narrow or number in "".join(narrow.split()), number
+
+
+def test_huge_numbers_are_whole_on_80_columns(capsys):
+    n = 10**17
+    text = printed(f"estimate llama-2-70b -n {n} -b {n}", capsys)
+    assert f"{kv_bytes(load_spec('llama-2-70b'), n, n):,}" in text and f"{n:,}" in text
+    assert [row for row in text.splitlines() if cell_len(row) > 80] == []
+    assert f"{10**26:,}.00 GB" in printed(f"budget llama-2-70b --gpus 2 --weight-gb {10**20}", capsys).replace(f"{10**20:,}", f"{10**26:,}")
+
+
+def test_small_sizes_are_in_mb_and_large_counts_have_commas(capsys):
+    text = printed("estimate llama-3-8b -n 190", capsys)
+    assert "= 23.75 MiB = 24.90 MB" in text
+    assert "× 4,096 sequences" in printed("estimate llama-2-7b -b 4096", capsys)
+
+
+def test_one_sequence_is_no_sequences(capsys):
+    text = printed("budget llama-2-70b --gpus 2 -n 30000", capsys)
+    assert re.search(r"= 1\.\d\d → 1 sequence$", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize(("line", "says"), [
+    ("budget deepseek-v3 --gpu h200-141gb --gpus 8 -n 131072", "8 × 8.58 GiB: every card keeps the whole latent"),
+    ("fit deepseek-v3 --gpu h200-141gb --gpus 8 -n 131072", "8 × 8.58 GiB: every card keeps the whole latent"),
+    ("budget llama-2-70b --gpus 16", "16 × 160.00 MiB: each of 8 KV heads is on 2 cards")])  # fmt: skip
+def test_what_cards_repeat_is_said(line, says, capsys):
+    assert says in " ".join(printed(line, capsys).split())
+
+
+def test_nothing_repeated_is_nothing_said(capsys):
+    for line in ("budget llama-2-70b --gpus 8", "budget deepseek-v3 --weight-gb 1", "budget gemma-3-27b --gpus 2"):
+        text = printed(line, capsys)
+        assert "every card" not in text and "KV heads is on" not in text
+
+
+@pytest.mark.parametrize("command", ["budget", "fit"])
+def test_windows_and_states_send_to_the_engine(command, capsys):
+    assert "--engine vllm" in printed(f"{command} gemma-3-27b", capsys)
+    assert "--engine vllm" not in printed(f"{command} llama-2-7b", capsys)

@@ -22,6 +22,12 @@ def group(weights: dict, activations: dict | None = None, form: str = "pack-quan
     return {"quant_method": "compressed-tensors", "format": form, "config_groups": groups, "ignore": list(ignore)}
 
 
+def targets(*names: str) -> dict:
+    """int4 for the modules that are named."""
+    config = group({"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128})
+    return config | {"config_groups": {"group_0": config["config_groups"]["group_0"] | {"targets": list(names)}}}
+
+
 FP8_ROWS = group({"num_bits": 8, "type": "float", "strategy": "channel", "symmetric": True},
                  {"num_bits": 8, "type": "float", "strategy": "token", "dynamic": True}, "float-quantized", ["lm_head"])  # fmt: skip
 
@@ -151,7 +157,18 @@ def test_without_either_nothing_is_guessed():
         (group({"num_bits": 8, "strategy": "group", "group_size": None}), "group_size is None"),
         (group({"num_bits": 4, "type": "int"}, form="float-quantized"), "num_bits = 4"),
         (group({"num_bits": 4, "strategy": "odd"}), "strategy is 'odd'"),
-        (group({"num_bits": 8}, form="marlin-24"), "format is 'marlin-24'"),
+        (group({"num_bits": 8}, form="marlin-24"), "format is 'marlin-24'.*weight-gb"),
+        (GPTQ | {"checkpoint_format": "marlin"}, "checkpoint_format is 'marlin'.*weight-gb"),
+        (GPTQ | {"is_marlin_format": True}, "is_marlin_format is True.*weight-gb"),
+        (GPTQ | {"dynamic": {r".*\.down_proj": {"bits": 8}}}, r"dynamic gives '.*down_proj' options.*weight-gb"),
+        (GPTQ | {"dynamic": ["-:q_proj"]}, "dynamic is "),
+        (GPTQ | {"dynamic": {"-:.*flux.*": {}}}, "not quantised names 're:.*flux.*'"),
+        (GPTQ | {"modules_in_block_to_quantize": 3}, "modules_in_block_to_quantize is 3"),
+        (GPTQ | {"modules_in_block_to_quantize": [["mlp.flux"]]}, "are quantised names 'mlp.flux'.*weight-gb"),
+        (GPTQ | {"modules_in_block_to_quantize": ["model.layers.0.mlp.up_proj", "model.layers.1.mlp.up_proj"],
+                 "modules_to_not_convert": ["model.layers.1.mlp.up_proj"]}, "of mlp.up_proj quantization_config packs"),
+        (targets("Embedding"), "target 'Embedding'.*weight-gb"), (targets("re:("), "not a regular expression"),
+        (targets("Linear") | {"sparsity_config": {"format": "sparse-24-bitmask"}}, "sparsity_config.*weight-gb"),
     ],
     ids=str,
 )
@@ -159,6 +176,41 @@ def test_what_is_not_known_is_refused_by_name(quantization, message):
     spec = load_spec("llama-3-8b", quantization_config=quantization)
     with pytest.raises(SpecError, match=message):
         spec.weight_bytes("stored")
+
+
+QUERIES = 32 * 4096 * 4096  # of Llama-3-8B, in 32 layers
+PACKED_QUERIES = 32 * METHODS["gptq"](GPTQ).matrix(4096, 4096)
+
+
+@pytest.mark.parametrize("changes", [{"dynamic": {r"-:.*\.q_proj": {}}}, {"dynamic": {"-:model.layers.[0-9]+.self_attn.q_proj": {}}},
+                                     {"modules_to_not_convert": ["q_proj"]}])  # fmt: skip
+def test_modules_that_dynamic_skips_stay_plain(changes):
+    whole = load_spec("llama-3-8b", quantization_config=GPTQ).weight_bytes("stored")
+    spec = load_spec("llama-3-8b", quantization_config=GPTQ | changes)
+    assert spec.weight_bytes("stored") - whole == 2 * QUERIES - PACKED_QUERIES
+
+
+@pytest.mark.parametrize("names", [["self_attn.q_proj"], [["self_attn.q_proj"]]])
+def test_only_the_modules_of_a_block_that_are_named_are_packed(names):
+    spec = load_spec("llama-3-8b", quantization_config=GPTQ | {"modules_in_block_to_quantize": names})
+    assert spec.weight_bytes("stored") == 2 * (spec.n_params - QUERIES) + PACKED_QUERIES
+    everything = [["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"], ["self_attn.o_proj"], ["mlp.up_proj", "mlp.gate_proj"],
+                  ["mlp.down_proj"]]  # fmt: skip
+    for head in ({}, {"lm_head": True}):
+        named = load_spec("llama-3-8b", quantization_config=GPTQ | head | {"modules_in_block_to_quantize": everything})
+        plain = load_spec("llama-3-8b", quantization_config=GPTQ | head)
+        assert named.weight_bytes("stored") == plain.weight_bytes("stored")
+
+
+def test_only_the_targets_of_a_group_are_packed():
+    spec = load_spec("llama-3-8b", quantization_config=targets(r"re:.*self_attn\.q_proj"))
+    packed = 32 * METHODS["compressed-tensors"](targets("Linear")).matrix(4096, 4096)
+    assert spec.weight_bytes("stored") == 2 * (spec.n_params - QUERIES) + packed
+    one = load_spec("llama-3-8b", quantization_config=targets("model.layers.7.self_attn.q_proj"))
+    assert one.weight_bytes("stored") == 2 * (spec.n_params - QUERIES // 32) + packed // 32
+    dense = targets("Linear") | {"sparsity_config": {"format": "dense"}, "transform_config": {}}
+    assert load_spec("llama-3-8b", quantization_config=dense).weight_bytes("stored") == load_spec(
+        "llama-3-8b", quantization_config=targets("Linear")).weight_bytes("stored")  # fmt: skip
 
 
 def test_a_list_of_names_that_means_only_some_layers_leaves_those_plain():

@@ -1,0 +1,69 @@
+"""The options of a quantization_config, each checked as it is read: every error names the option.
+
+Raises SpecError for an option whose value is malformed, or whose meaning for the stored bytes is not known.
+"""
+
+from collections.abc import Mapping
+
+from kvlib.errors import SpecError, whole
+
+WAY_OUT = "give the bytes of the weights yourself: weight_bytes= (--weight-gb)"
+
+
+def names(config: Mapping, *keys: str) -> tuple[str, ...]:
+    """Lists of names of modules, put together: a method may keep one under several names."""
+    for key in keys:
+        if not (config.get(key) is None or (isinstance(config[key], list | tuple) and all(isinstance(x, str) for x in config[key]))):
+            raise SpecError(f"quantization_config.{key} is {config[key]!r}; expected a list of names of modules")
+    return tuple(name for key in keys for name in config.get(key) or ())
+
+
+def pair(name: str, value: object) -> tuple[int, int]:
+    """The rows and columns of one block."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise SpecError(f"quantization_config.{name} is {value!r}; expected two whole numbers, such as [128, 128]")
+    return whole(f"quantization_config.{name}", value[0]), whole(f"quantization_config.{name}", value[1])
+
+
+def group_size(config: Mapping) -> int:
+    """Values that share a scale, -1: all of one row."""
+    size = integer(config, "group_size", config.get("q_group_size", 128), minimum=-1)
+    return size if size else integer(config, "group_size")
+
+
+def unknown(what: str) -> SpecError:
+    """The error for an option that is well formed and not known, with the way out."""
+    return SpecError(f"quantization_config.{what}; {WAY_OUT}")
+
+
+def choice(config: Mapping, key: str, default: object, *known: object) -> object:
+    """The option's value, which must be one of `known`."""
+    value = config.get(key, default)
+    if value not in known:
+        raise unknown(f"{key} is {value!r}; kvlib knows {', '.join(map(repr, known))}")
+    return value
+
+
+def integer(config: Mapping, key: str, default: object = None, minimum: int = 1) -> int:
+    """The option's value as a whole number ≥ minimum."""
+    return whole(f"quantization_config.{key}", config.get(key, default), minimum)
+
+
+def left_alone(config: Mapping) -> tuple[str, ...]:
+    """The modules that GPTQ or AWQ leaves alone: a list, and GPTQModel's `dynamic`, whose entries with "-:" are skipped.
+
+    Its other entries give some modules bits or groups of their own, which are not known here.
+    """
+    dynamic = config.get("dynamic") or {}
+    if not isinstance(dynamic, Mapping):
+        raise SpecError(f"quantization_config.dynamic is {dynamic!r}; expected an object of patterns")
+    if other := next((pattern for pattern in dynamic if not str(pattern).startswith("-:")), None):
+        raise unknown(f"dynamic gives {other!r} options of its own, and kvlib reads only entries that skip modules (-:)")
+    return (*names(config, "modules_to_not_convert"), *("re:" + pattern.removeprefix("-:") for pattern in dynamic))
+
+
+def in_block(config: Mapping) -> tuple[str, ...]:
+    """The names in `modules_in_block_to_quantize`, which may be in groups."""
+    key, groups = "modules_in_block_to_quantize", config.get("modules_in_block_to_quantize") or []
+    nested = isinstance(groups, list | tuple) and all(isinstance(group, list | tuple) for group in groups)
+    return names({key: [name for group in groups for name in group] if nested else groups}, key)
