@@ -12,6 +12,12 @@ class MissingField(SpecError):
     """A config field that is absent or null and decides the answer."""
 
 
+def short(value: object) -> str:
+    """`value` as a message shows it: its repr, cut where it would fill the screen."""
+    text = repr(value)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
 def whole(name: str, value: object, minimum: int = 1) -> int:
     """`value` as an int if it is a whole number ≥ `minimum`; else a SpecError that names it. A bool is no number."""
     try:
@@ -19,5 +25,5 @@ def whole(name: str, value: object, minimum: int = 1) -> int:
     except TypeError:
         number = None
     if number is None or number < minimum:
-        raise SpecError(f"{name} is {value!r}; expected a whole number ≥ {minimum}")
+        raise SpecError(f"{name} is {short(value)}; expected a whole number ≥ {minimum}")
     return number

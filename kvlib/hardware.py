@@ -69,7 +69,7 @@ GPUS = {
     # From here on reported is the total in torch's out-of-memory message: L4 in evo2 issue 190, L40S in Step-Video-T2V issue 8,
     # RTX 6000 Ada (ECC on) in MTVCrafter issue 21, V100 in ChatGLM-Finetuning issue 73. None: no such message was found.
     # Bandwidth and speed: the vendors' data sheets; a B200 is sold with 180 GB (HGX, DGX) and announced with 192 GB.
-    "b200-180gb": _gpu("B200-180GB", 180, None, "7.7", "2250"),
+    "b200-180gb": _gpu("B200-180GB", 180, None, "8", "2250"),
     "b200-192gb": _gpu("B200-192GB", 192, None, "8", "2250"),
     "mi300x-192gb": _gpu("MI300X-192GB", 192, None, "5.3", "1307.4"),
     "rtx-pro-6000-96gb": _gpu("RTX PRO 6000", 96, None, "1.792", "503.8"),

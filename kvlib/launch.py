@@ -25,8 +25,8 @@ def launch(prog: str, module: str, argv: Sequence[str] | None = None) -> int:
     try:
         return usage.command(app, args)(args, prog_name=prog, standalone_mode=False) or 0
     except ModuleNotFoundError as error:  # the bare library has what `kvlib` needs, not what a figure or `kvgrade` needs
-        print(T(f"錯誤：這裡要用到 {error.name}，沒有安裝；pip install 'kvlib[book]' 會裝齊",
-                f"Error: this takes {error.name}, which is not installed; pip install 'kvlib[book]' brings it"), file=sys.stderr)  # fmt: skip
+        print(T(f"錯誤：這裡要用到 {error.name}，沒有安裝；pip install 'kvlib[book]'（在原始碼目錄裡：pip install -e '.[book]'）會裝齊",
+                f"Error: this takes {error.name}, which is not installed; pip install 'kvlib[book]', or in a checkout pip install -e '.[book]', brings it"), file=sys.stderr)  # fmt: skip
         return 2
     except SpecError as error:
         print(T(f"錯誤：{error}", f"Error: {error}"), file=sys.stderr)

@@ -16,7 +16,7 @@ from kvlib.config.layers import read_layers
 from kvlib.config.patterns import count_layers, layer_kinds
 from kvlib.config.unread import refuse_unread
 from kvlib.config.windows import limit_of
-from kvlib.errors import MissingField, SpecError
+from kvlib.errors import MissingField, SpecError, short
 from kvlib.i18n import T
 from kvlib.sources import find_config
 from kvlib.spec import Layer, ModelSpec, Weight
@@ -62,7 +62,7 @@ def read_config(config: Mapping, overrides: Mapping | None = None, *, name: str 
         refuse_unread(fields)
     if ignored := sorted(name for name in overrides if name not in fields.asked or name in family.unseen):
         near = get_close_matches(ignored[0], fields.asked, n=1)
-        raise SpecError(f"{name}: no field {ignored[0]!r} is read for model_type {fields.text('model_type')!r}"
+        raise SpecError(f"{name}: no field {short(ignored[0])} is read for model_type {short(fields.text('model_type'))}"
                         + (f"; did you mean {near[0]}?" if near else ""))  # fmt: skip
     notes = [_nested_note(config), *_notes(fields, family, spec, mtp)]
     notes += [_idle_note(field) for field in overrides if _idle(config, overrides, field, spec, mtp, encoder_tokens)]
@@ -122,10 +122,10 @@ def _decoder(config: Mapping, overrides: Mapping, name: str) -> tuple[Fields, Fa
     config |= {elsewhere: config[here] for here, elsewhere in family.renamed if here in config}
     fields = Fields(config, name, family.unseen)
     if fields.get("use_bidirectional_attention") in (True, "all"):
-        raise SpecError(f"{name}: use_bidirectional_attention is {fields.get('use_bidirectional_attention')!r}: every token reads "
+        raise SpecError(f"{name}: use_bidirectional_attention is {short(fields.get('use_bidirectional_attention'))}: every token reads "
                         "every other one, so the model keeps no KV cache")  # fmt: skip
     if family.encoder and not fields.flag("is_decoder", default=False):
-        raise SpecError(f"{name}: model_type {model_type!r} reads in both directions (an encoder, a diffusion model) and keeps no "
+        raise SpecError(f"{name}: model_type {short(model_type)} reads in both directions (an encoder, a diffusion model) and keeps no "
                         "KV cache; an encoder has one with is_decoder = true")  # fmt: skip
     return fields, family
 
@@ -149,7 +149,7 @@ def _weights(fields: Fields, kinds: tuple[str, ...], layers: tuple[Layer, ...]) 
 def _quantization(fields: Fields) -> Mapping | None:
     found = fields.get("quantization_config")
     if found is not None and not isinstance(found, Mapping):
-        raise SpecError(f"{fields.where}: quantization_config is {found!r}; expected an object with named fields")
+        raise SpecError(f"{fields.where}: quantization_config is {short(found)}; expected an object with named fields")
     return found
 
 

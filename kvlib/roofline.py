@@ -46,7 +46,7 @@ class StepCost:
 
     def seconds(self, gpu: str | GPU, n_gpus: int = 1) -> float:
         """The floor of the step's time (TPOT) when bytes and operations are shared evenly by n_gpus cards."""
-        card = load_gpu(gpu)
+        card = _timed(gpu)
         return max(self.nbytes / card.bandwidth, self.flops / card.flops) / whole("n_gpus", n_gpus)
 
 
@@ -90,8 +90,15 @@ def tokens_where_kv_equals_weights(spec: ModelSpec, weight_dtype: object = "bf16
 
 def ridge(gpu: str | GPU) -> float:
     """Operations per byte above which a card is limited by its arithmetic and no longer by its memory."""
-    card = load_gpu(gpu)
+    card = _timed(gpu)
     return card.flops / card.bandwidth
+
+
+def _timed(gpu: str | GPU) -> GPU:
+    card = load_gpu(gpu)
+    if not card.bandwidth:
+        raise SpecError(f"gpu is {gpu!r}, which is only a size; a time takes bandwidth and speed: name a card")
+    return card
 
 
 def _attention_flops(spec: ModelSpec, layer: Layer, n_tokens: int) -> int:

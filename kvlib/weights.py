@@ -4,7 +4,7 @@ Shapes are (out, in), as torch.nn.Linear stores them. The sum of their sizes is 
 """
 
 from kvlib.config.fields import Fields
-from kvlib.errors import MissingField
+from kvlib.errors import MissingField, short
 from kvlib.layouts import LAYOUTS, Layout
 from kvlib.layouts.blocks import attention, experts, feed_forward, latent_attention, linear, sparse_layers
 from kvlib.layouts.facts import Uncounted, layer_size, on
@@ -22,7 +22,7 @@ def count_weights(fields: Fields, kinds: tuple[str, ...],
     """
     layout = LAYOUTS.get(fields.text("model_type"))
     if layout is None:
-        return None, f"how model_type {fields.text('model_type')!r} lays out its weights is not known"
+        return None, f"how model_type {short(fields.text('model_type'))} lays out its weights is not known"
     if fields.flag("add_cross_attention", default=False) and not layout.blocks:
         return None, "add_cross_attention is true, and the weights of that cross-attention are not known"
     if "none" in kinds and not (layout.one_block or layout.blocks):

@@ -26,11 +26,11 @@ def weigh(model: str, weight_dtype: str | None, weight_gb: float | None, mtp: bo
     spec = opt.load(model, mtp, encoder_tokens, set_fields)
     if weight_gb is not None:
         return Weighed(spec, None, opt.to_bytes("--weight-gb", weight_gb))
-    by_transformers = spec.weights is None
+    by_transformers = spec.weights is None and not (weight_dtype == "stored" and spec.quantization)  # its names are not ours
     if by_transformers:
         spec = _counted(spec, {**find_config(model)[2], **opt.overrides(set_fields)})
     if weight_dtype is not None or not spec.quantization:
-        return Weighed(spec, weight_dtype or "bf16", None)
+        return Weighed(spec, str(weight_dtype or "bf16"), None)
     try:
         if by_transformers:
             raise SpecError(T("這個模型的權重排列不在 kvlib 裡", "how this model lays out its weights is not known to kvlib"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kvlib.errors import MissingField, SpecError, whole
+from kvlib.errors import MissingField, SpecError, short, whole
 
 # transformers' name: the other names under which configs carry the same fact; a dot descends into a nested object
 ALIASES = {
@@ -76,7 +76,7 @@ class Fields:
         self.asked.update(stronger, names, (n.partition(".")[0] for n in names))
         present = next(([k] for k in stronger if self._at(k) is not None), [k for k in names if self._at(k) is not None])
         if len({repr(self._at(k)) for k in present}) > 1:
-            values = ", ".join(f"{k} = {self._at(k)!r}" for k in present)
+            values = ", ".join(f"{k} = {short(self._at(k))}" for k in present)
             raise SpecError(f"{self.where}: {values} contradict each other; keep one")
         self._found[name] = present[0] if present else name
         return self._found[name]
@@ -106,7 +106,7 @@ class Fields:
         """None when absent or null, else the value as text."""
         value = self.get(name)
         if value is not None and not isinstance(value, str):
-            raise SpecError(f"{self.where}: {name} is {value!r}; expected a text")
+            raise SpecError(f"{self.where}: {name} is {short(value)}; expected a text")
         return value
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -115,7 +115,7 @@ class Fields:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise SpecError(f"{self.where}: {name} is {value!r}; expected true or false")
+            raise SpecError(f"{self.where}: {name} is {short(value)}; expected true or false")
         return value
 
     def listed(self, name: str, length: int | None = None) -> list | None:
@@ -124,7 +124,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, list | tuple):
-            raise SpecError(f"{self.where}: {self.key(name)} is {value!r}; expected a list")
+            raise SpecError(f"{self.where}: {self.key(name)} is {short(value)}; expected a list")
         if length is not None and len(value) != length:
             raise SpecError(f"{self.where}: {self.key(name)} has {len(value)} entries and num_hidden_layers is {length}; "
                             "there must be one for each layer")  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from kvlib.config.fields import Fields
-from kvlib.errors import SpecError
+from kvlib.errors import SpecError, short
 
 # kind: what a layer keeps, then the spellings of it in layer_types, layers_block_type, block_types, attention_layers
 # and the letters of hybrid_override_pattern and sliding_window_pattern
@@ -23,8 +23,8 @@ KINDS = {spelling: kind for kind, spellings in SPELLINGS.items() for spelling in
 
 def kinds_of(fields: Fields, name: str, spellings: Iterable) -> tuple[str, ...]:
     spellings = tuple(spellings)
-    if unknown := sorted({repr(s) for s in spellings if not isinstance(s, str) or s not in KINDS}):
-        raise SpecError(f"{fields.where}: {name} names {', '.join(unknown)}, of which kvlib does not know what it keeps; "
+    if unknown := sorted({short(s) for s in spellings if not isinstance(s, str) or s not in KINDS}):
+        raise SpecError(f"{fields.where}: {name} names {', '.join(unknown[:3])}, of which kvlib does not know what it keeps; "
                         f"it knows {', '.join(KINDS)}")  # fmt: skip
     return tuple(KINDS[s] for s in spellings)
 

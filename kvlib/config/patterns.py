@@ -10,7 +10,7 @@ from kvlib.config.families import Family
 from kvlib.config.fields import Fields
 from kvlib.config.intervals import INTERVALS, kinds_by_interval
 from kvlib.config.kinds import cycle, kinds_of, same_length
-from kvlib.errors import SpecError, whole
+from kvlib.errors import SpecError, short, whole
 
 LISTS = ("layer_types", "layers_block_type", "attention_layers")  # one spelling per layer
 NUMBERED = {  # one number per layer: what 0 and 1 mean
@@ -72,7 +72,7 @@ def _pattern(fields: Fields, n_layers: int) -> tuple[str, ...] | None:
     for name, meaning in NUMBERED.items():
         if (numbers := fields.listed(name, n_layers)) is not None:
             if wrong := [n for n in numbers if n not in (0, 1) or isinstance(n, bool)]:
-                raise SpecError(f"{fields.where}: {name} holds {wrong[0]!r}; expected 0 ({meaning[0]}) or 1 ({meaning[1]})")
+                raise SpecError(f"{fields.where}: {name} holds {short(wrong[0])}; expected 0 ({meaning[0]}) or 1 ({meaning[1]})")
             return tuple(meaning[n] for n in numbers)
     for name in ("block_types", "_block_types"):  # repeated until there are enough
         if (repeated := fields.listed(name)) is not None:
@@ -92,7 +92,7 @@ def _grouped(fields: Fields, groups: list, n_layers: int) -> tuple[str, ...]:
     kinds: list[str] = []
     for group in groups:
         if not (isinstance(group, list | tuple) and len(group) == 2 and isinstance(group[0], list | tuple)):
-            raise SpecError(f"{fields.where}: attention_types holds {group!r}; expected [[kinds], repeats]")
+            raise SpecError(f"{fields.where}: attention_types holds {short(group)}; expected [[kinds], repeats]")
         repeats = whole(f"{fields.where}: the repeats in attention_types", group[1])
         if repeats > n_layers:
             same_length(fields, "attention_types", repeats, n_layers)
@@ -105,10 +105,10 @@ def _block_kind(fields: Fields, i: int, block: object) -> str:
     """block_configs (neural architecture search): attention may be left out or replaced, block by block."""
     attention = block.get("attention") if isinstance(block, Mapping) else None
     if not isinstance(attention, Mapping):
-        raise SpecError(f"{fields.where}: block_configs[{i}] is {block!r}; expected an object with attention")
+        raise SpecError(f"{fields.where}: block_configs[{i}] is {short(block)}; expected an object with attention")
     if attention.get("no_op") or attention.get("replace_with_linear"):
         return "none"
     if unread := sorted(k for k, v in attention.items() if v and k not in BLOCK_FIELDS):
-        raise SpecError(f"{fields.where}: block_configs[{i}].attention.{unread[0]} is {attention[unread[0]]!r} and may change "
+        raise SpecError(f"{fields.where}: block_configs[{i}].attention.{unread[0]} is {short(attention[unread[0]])} and may change "
                         "what the layer keeps; kvlib does not read it; describe the layers yourself with ModelSpec")  # fmt: skip
     return "full_attention" if attention.get("window_length") is None else "sliding_attention"

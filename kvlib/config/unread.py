@@ -7,7 +7,7 @@ that nobody here has seen; such a field refuses the reading, because half a read
 import re
 
 from kvlib.config.fields import Fields
-from kvlib.errors import SpecError
+from kvlib.errors import SpecError, short
 
 SUSPICIOUS = re.compile(
     r"attn|attention|kv|cache|latent|lora_rank|head|window|chunk|share|loop|cycle|recurren|state|ssm|mamba|conv|linear"
@@ -29,6 +29,6 @@ def refuse_unread(fields: Fields) -> None:
         if quiet and SUSPICIOUS.search(name):
             fields.asked.add(name)  # looked at, and harmless: `name=null` is an answer to this guard
         if not quiet and name not in fields.asked and SUSPICIOUS.search(name) and not HARMLESS.search(name):
-            raise SpecError(f"{fields.where}: model_type {fields.text('model_type')!r} is not known to kvlib or has code of its own, and {name} = {value!r:.60} may "
+            raise SpecError(f"{fields.where}: model_type {short(fields.text('model_type'))} is not known to kvlib or has code of its own, and {name} = {short(value)} may "
                             "change what its cache holds; kvlib does not read it, so describe the layers yourself with "
                             "ModelSpec, or set it to null")  # fmt: skip

@@ -2,7 +2,7 @@
 
 from kvlib.config.families import GENERIC, Family
 from kvlib.config.fields import Fields
-from kvlib.errors import SpecError
+from kvlib.errors import SpecError, short
 
 
 def limit_of(fields: Fields, family: Family) -> str | None:
@@ -30,7 +30,7 @@ def read_window(fields: Fields, family: Family) -> int | None:
         family.needs(fields, "max_position_embeddings")
     if window is not None and not family.windows:
         raise SpecError(f"{fields.where}: {fields.key('sliding_window')} is {window} and model_type "
-                        f"{fields.get('model_type')!r} has no windows; remove it or correct model_type")  # fmt: skip
+                        f"{short(fields.get('model_type'))} has no windows; remove it or correct model_type")  # fmt: skip
     return None if window and longest and window > longest else window
 
 

@@ -1,7 +1,7 @@
 """All layers of models whose layers are no row of equal blocks: each rule takes the fields and all layers."""
 
 from kvlib.config.fields import Fields
-from kvlib.errors import MissingField, SpecError
+from kvlib.errors import MissingField, SpecError, short
 from kvlib.layouts.blocks import feed_forward, linear, norm
 from kvlib.layouts.facts import Uncounted
 from kvlib.layouts.mixers import mamba2
@@ -37,7 +37,7 @@ def _searched_width(block: Fields, hidden: int) -> int:
     if factor is None:
         raise MissingField(f"{block.where}: ffn.ffn_mult is absent and says how wide the block is; add it")
     if isinstance(factor, bool) or not isinstance(factor, int | float) or factor <= 0:
-        raise SpecError(f"{block.where}: ffn.ffn_mult is {factor!r}; expected a number above 0")
+        raise SpecError(f"{block.where}: ffn.ffn_mult is {short(factor)}; expected a number above 0")
     return -(-int(2 * factor * hidden / 3) // 256) * 256
 
 

@@ -59,7 +59,7 @@ def show_table(out: Console, shown: Table) -> None:
 
 
 def _width(out: Console, shown: Table) -> int:
-    """What the table needs: the columns that fold as wide as their longest word, the others whole, two spaces between."""
+    """What the table needs: the columns that fold as wide as their longest word is, the others whole, two spaces between."""
     from rich.measure import Measurement
     from rich.text import Text
 
@@ -67,7 +67,7 @@ def _width(out: Console, shown: Table) -> int:
     needed = 2 * (len(shown.columns) - 1)
     for column in shown.columns:
         sizes = [Measurement.get(out, wide, Text.from_markup(str(cell))) for cell in (column.header, *column.cells)]
-        needed += max((min(s.minimum, 16) if not column.no_wrap else s.maximum) for s in sizes)
+        needed += max(s.maximum if column.no_wrap else s.minimum for s in sizes)
     return needed
 
 

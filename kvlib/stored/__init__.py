@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from math import prod
 
 from kvlib.dtypes import nbytes
-from kvlib.errors import SpecError
+from kvlib.errors import SpecError, short
 from kvlib.spec import Weight
 from kvlib.stored.names import Names
 from kvlib.stored.options import WAY_OUT
@@ -26,7 +26,7 @@ def stored_bytes(weights: tuple[Weight, ...], n_layers: int, quantization: Mappi
         return plain
     method = quantization.get("quant_method") or ("bitsandbytes" if "load_in_4bit" in quantization else None)
     if method not in METHODS:
-        raise SpecError(f"quantization_config.quant_method is {method!r}; kvlib knows {', '.join(sorted(METHODS))}; "
+        raise SpecError(f"quantization_config.quant_method is {short(method)}; kvlib knows {', '.join(sorted(METHODS))}; "
                         f"{WAY_OUT}")  # fmt: skip
     packing = METHODS[method](quantization)
     skipped = Names("modules that are not quantised", packing.skipped, n_layers)

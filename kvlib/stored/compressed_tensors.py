@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from kvlib.errors import SpecError
+from kvlib.errors import SpecError, short
 from kvlib.stored.options import choice, integer, names, pair, unknown
 from kvlib.stored.packing import FP16, FP32, INT32, INT64, Bytes, Packing, ceil_div
 
@@ -15,7 +15,7 @@ def compressed_tensors(config: Mapping) -> Packing:
     """
     groups = config.get("config_groups") or {}
     if not isinstance(groups, Mapping) or not all(isinstance(g, Mapping) for g in groups.values()):
-        raise SpecError(f"quantization_config.config_groups is {groups!r}; expected an object of groups")
+        raise SpecError(f"quantization_config.config_groups is {short(groups)}; expected an object of groups")
     groups = list(groups.values())
     if len({repr((g.get("weights"), g.get("input_activations"))) for g in groups}) != 1:
         raise unknown(f"config_groups has {len(groups)} groups; kvlib reads one, or several that are alike")
@@ -49,7 +49,7 @@ def _targets(groups: list[Mapping]) -> tuple[str, ...]:
     """The modules that the groups name; none where one of them takes every linear map."""
     targets = tuple(target for group in groups for target in names(group, "targets"))
     if other := next((t for t in targets if not (t == "Linear" or t.startswith("re:") or "layers." in t)), None):
-        raise unknown(f"config_groups has the target {other!r}; kvlib knows 'Linear', names of modules and re:…")
+        raise unknown(f"config_groups has the target {short(other)}; kvlib knows 'Linear', names of modules and re:…")
     return () if "Linear" in targets else targets
 
 

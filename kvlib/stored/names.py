@@ -7,7 +7,7 @@ expressions, globs. Every tensor of ours has the names under which families know
 import re
 from collections.abc import Iterable
 
-from kvlib.errors import SpecError
+from kvlib.errors import SpecError, short
 from kvlib.spec import Weight
 from kvlib.stored.options import WAY_OUT
 
@@ -67,7 +67,7 @@ class Names:
         for entry in sorted(self.plain | set(self.expressions)):
             beyond = re.search(r"layers\.(\d+)", entry)
             if not (entry in self.met or IRRELEVANT.search(entry) or (beyond and int(beyond[1]) >= self.n_layers)):
-                raise SpecError(f"the list of {self.what} names {entry!r}, and which tensors that means is not known; {WAY_OUT}")  # fmt: skip
+                raise SpecError(f"the list of {self.what} names {short(entry)}, and which tensors that means is not known; {WAY_OUT}")  # fmt: skip
 
     def _named(self, paths: Iterable[str]) -> bool:
         found = False
@@ -105,4 +105,4 @@ def _expression(entry: str) -> re.Pattern:
     try:
         return re.compile(text)
     except re.error as error:
-        raise SpecError(f"quantization_config names modules by {entry!r}, which is not a regular expression: {error}") from error  # fmt: skip
+        raise SpecError(f"quantization_config names modules by {short(entry)}, which is not a regular expression: {error}") from error  # fmt: skip

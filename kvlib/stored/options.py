@@ -5,7 +5,7 @@ Raises SpecError for an option whose value is malformed, or whose meaning for th
 
 from collections.abc import Mapping
 
-from kvlib.errors import SpecError, whole
+from kvlib.errors import SpecError, short, whole
 
 WAY_OUT = "give the bytes of the weights yourself: weight_bytes= (--weight-gb)"
 
@@ -14,14 +14,14 @@ def names(config: Mapping, *keys: str) -> tuple[str, ...]:
     """Lists of names of modules, put together: a method may keep one under several names."""
     for key in keys:
         if not (config.get(key) is None or (isinstance(config[key], list | tuple) and all(isinstance(x, str) for x in config[key]))):
-            raise SpecError(f"quantization_config.{key} is {config[key]!r}; expected a list of names of modules")
+            raise SpecError(f"quantization_config.{key} is {short(config[key])}; expected a list of names of modules")
     return tuple(name for key in keys for name in config.get(key) or ())
 
 
 def pair(name: str, value: object) -> tuple[int, int]:
     """The rows and columns of one block."""
     if not isinstance(value, list | tuple) or len(value) != 2:
-        raise SpecError(f"quantization_config.{name} is {value!r}; expected two whole numbers, such as [128, 128]")
+        raise SpecError(f"quantization_config.{name} is {short(value)}; expected two whole numbers, such as [128, 128]")
     return whole(f"quantization_config.{name}", value[0]), whole(f"quantization_config.{name}", value[1])
 
 
@@ -40,7 +40,7 @@ def choice(config: Mapping, key: str, default: object, *known: object) -> object
     """The option's value, which must be one of `known`."""
     value = config.get(key, default)
     if value not in known:
-        raise unknown(f"{key} is {value!r}; kvlib knows {', '.join(map(repr, known))}")
+        raise unknown(f"{key} is {short(value)}; kvlib knows {', '.join(map(repr, known))}")
     return value
 
 
@@ -56,9 +56,9 @@ def left_alone(config: Mapping) -> tuple[str, ...]:
     """
     dynamic = config.get("dynamic") or {}
     if not isinstance(dynamic, Mapping):
-        raise SpecError(f"quantization_config.dynamic is {dynamic!r}; expected an object of patterns")
+        raise SpecError(f"quantization_config.dynamic is {short(dynamic)}; expected an object of patterns")
     if other := next((pattern for pattern in dynamic if not str(pattern).startswith("-:")), None):
-        raise unknown(f"dynamic gives {other!r} options of its own, and kvlib reads only entries that skip modules (-:)")
+        raise unknown(f"dynamic gives {short(other)} options of its own, and kvlib reads only entries that skip modules (-:)")
     return (*names(config, "modules_to_not_convert"), *("re:" + pattern.removeprefix("-:") for pattern in dynamic))
 
 

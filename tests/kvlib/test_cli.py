@@ -307,6 +307,17 @@ def test_weights_that_kvlib_cannot_count_are_counted_by_transformers(tmp_path, c
         assert any("transformers builds" in note for note in answer["notes"])
 
 
+def test_what_transformers_counts_is_not_packed_by_our_rules(tmp_path, capsys):
+    pytest.importorskip("transformers")
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(UNCOUNTED | {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32}}))
+    answer = budgeted(capsys, str(path))
+    assert (answer["weight_dtype"], answer["weights"]) == ("bf16", 2 * answer["n_params"])
+    assert "bf16" in answer["notes"][-1]
+    assert main(["budget", str(path), "--weight-dtype", "stored"]) == 2
+    assert "--weight-gb" in capsys.readouterr().err
+
+
 def test_without_transformers_the_weights_have_to_be_given(tmp_path, capsys, monkeypatch):
     path = tmp_path / "config.json"
     path.write_text(json.dumps(UNCOUNTED))

@@ -63,3 +63,10 @@ def test_what_cannot_be_counted_is_refused(preset):
 def test_windows_have_no_single_crossing():
     with pytest.raises(SpecError, match="windows"):
         tokens_where_kv_equals_weights(load_spec("gemma-3-27b"))
+
+
+def test_a_plain_size_has_no_speed():
+    with pytest.raises(SpecError, match="only a size"):
+        ridge("96gb")
+    with pytest.raises(SpecError, match="only a size"):
+        step_cost(load_spec("llama-3-8b"), 100).seconds("96gb")
