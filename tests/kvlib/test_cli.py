@@ -22,13 +22,7 @@ UNCOUNTED = {"model_type": "doge", "hidden_size": 64, "num_hidden_layers": 2, "n
              "intermediate_size": 128, "vocab_size": 100}  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _english(monkeypatch):
-    """The commands build their help once, in the language of the first call: keep it English, and put it back."""
-    before = i18n.language()
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    yield
-    i18n.set_language(before)
+pytestmark = pytest.mark.usefixtures("english")
 
 
 def run(*args: str, env: dict | None = None) -> subprocess.CompletedProcess:

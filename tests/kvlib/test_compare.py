@@ -4,16 +4,10 @@ import json
 
 import pytest
 
-from kvlib import i18n, kv_bytes, kv_growth, load_spec, memory_budget
+from kvlib import kv_bytes, kv_growth, load_spec, memory_budget
 from kvlib.cli import main
 
-
-@pytest.fixture(autouse=True)
-def _english(monkeypatch):
-    before = i18n.language()
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    yield
-    i18n.set_language(before)
+pytestmark = pytest.mark.usefixtures("english")
 
 
 def compared(capsys, *args: str) -> dict:

@@ -12,13 +12,7 @@ from kvlib import GB, Layer, ModelSpec, SpecError, i18n, kv_bytes, load_spec, me
 from kvlib.cli import main
 from kvlib.fit import fewest_cards, longest, longest_sequence, readings
 
-
-@pytest.fixture(autouse=True)
-def _english(monkeypatch):
-    before = i18n.language()
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
-    yield
-    i18n.set_language(before)
+pytestmark = pytest.mark.usefixtures("english")
 
 
 layers = st.lists(

@@ -44,15 +44,11 @@ EVERY = [(name, line) for name, lines in COMMANDS.items() for line in lines]
 
 
 @pytest.fixture(autouse=True)
-def _plain(monkeypatch, tmp_path):
+def _plain(english, monkeypatch, tmp_path):
     """Each test runs where a log lies, in English unless it says otherwise, on a screen of 80 columns."""
-    before = i18n.language()
-    monkeypatch.setenv("LC_ALL", "C.UTF-8")
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "LOG").write_text(LOG)
     monkeypatch.chdir(tmp_path)
-    yield
-    i18n.set_language(before)
 
 
 def printed(line: str, capsys, lang: str = "en") -> str:
