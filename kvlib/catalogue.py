@@ -52,7 +52,7 @@ class Entry:
 
 
 def catalogue(search: str = "") -> list[Entry]:
-    """The shipped models whose name, preset or Hub id contains every word of `search`, sorted by preset; all without it."""
+    """The shipped models whose preset or Hub id contains every word of `search`, sorted by preset; all without it."""
     entries = (Entry(preset, **shipped(preset)) for preset in presets())
     words = search.lower().split()
     return [e for e in entries if all(word in f"{e.preset} {e.hub_id.lower()}" for word in words)]

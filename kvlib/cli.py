@@ -1,4 +1,5 @@
-"""The `kvlib` command. 0: answered. 1: the model does not fit (`budget`). 2: wrong input."""
+"""The `kvlib` command. 0: answered. 1: not even one sequence fits (`budget`, `fit`), or a log
+does not follow from the model (`explain-log`). 2: wrong input."""
 
 import sys
 from collections.abc import Sequence

@@ -22,7 +22,6 @@ from kvlib.sources import find_config
 from kvlib.spec import Layer, ModelSpec, Weight
 from kvlib.weights import count_weights
 
-MOST_LAYERS = 10_000
 INNER = ("text_config", "llm_config", "language_config", "thinker_config")
 """Where multi-modal configs keep their text decoder; one may lie in another."""
 OUTER = ("tie_word_embeddings", "torch_dtype", "dtype", "quantization_config")
@@ -71,8 +70,6 @@ def read_config(config: Mapping, overrides: Mapping | None = None, *, name: str 
 
 def _spec(fields: Fields, family: Family, name: str, source: str, mtp: bool, encoder_tokens: int | None) -> ModelSpec:
     n_layers = count_layers(fields, family)
-    if n_layers > MOST_LAYERS:
-        raise SpecError(f"{name}: {fields.key('num_hidden_layers')} is {n_layers}; kvlib reads at most {MOST_LAYERS} layers")
     kinds = layer_kinds(fields, family, n_layers, limit_of(fields, family))
     kinds = tuple(kind for kind in kinds for _ in range(family.per_layer))
     layers = read_layers(fields, family, kinds, encoder_tokens)
@@ -175,10 +172,14 @@ def _notes(fields: Fields, family: Family, spec: ModelSpec, mtp: bool) -> list[s
         layers = f"{n_mtp} layer" + "s" * (n_mtp > 1)
         notes.append(T(f"另有 {n_mtp} 層多 token 預測（{field}）沒算；要算：mtp=True 或 --mtp",
                        f"{layers} for multi-token prediction ({field}) not counted; mtp=True or --mtp counts them"))  # fmt: skip
-    states = {part.matrix_dtype for layer in spec.layers for part in layer.state_parts if part.matrix}
-    if states and fields.get("mamba_ssm_dtype") is None and family.state_dtype is None:
-        dtype = states.pop()
-        notes.append(T(f"config 沒寫遞迴狀態的型別，照模型的 {dtype} 算；引擎可能用 fp32（--set mamba_ssm_dtype=float32）",
-                       f"the dtype of the recurrent state is not given; counted in the model's, {dtype}; an engine may keep fp32 "
+    parts = [part for layer in spec.layers for part in layer.state_parts]
+    if parts and fields.get("dtype") is None:
+        notes.append(T("config 沒寫型別（dtype），遞迴狀態當作 bf16", "dtype is absent; the recurrent state is taken as bf16"))
+    if any(part.matrix for part in parts) and fields.get("mamba_ssm_dtype") is None and family.state_dtype is None:
+        notes.append(T("config 沒寫遞迴狀態的型別，照模型的型別算；引擎可能用 fp32（--set mamba_ssm_dtype=float32）",
+                       "the dtype of the recurrent state is not given; counted in the model's; an engine may keep fp32 "
                        "(--set mamba_ssm_dtype=float32)"))  # fmt: skip
+    if mtp and _mtp_layers(fields):
+        notes.append(T("多 token 預測的層只算了快取，沒算權重", "of the layers for multi-token prediction only the cache is counted, not the "
+                       "weights"))  # fmt: skip
     return notes

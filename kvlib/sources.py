@@ -29,8 +29,8 @@ def find_config(model: str | Path | Mapping) -> tuple[str, str, Mapping]:
         return str(model.get("_name_or_path") or model.get("model_type") or "config"), "mapping", model
     if not isinstance(model, str | Path):
         raise SpecError(f"model is {model!r}; expected a preset's name, a path, a Hub id, or a mapping of config fields")
-    if str(model).lower() in presets():
-        return _preset(str(model).lower())
+    if isinstance(model, str) and model.lower() in presets():  # a folder of that name: give a Path, or "./name"
+        return _preset(model.lower())
     path = Path(model)
     try:
         path = path / "config.json" if path.is_dir() else path
@@ -38,7 +38,9 @@ def find_config(model: str | Path | Mapping) -> tuple[str, str, Mapping]:
             return _file(path)
     except OSError as error:  # a name too long for a path, a folder that may not be read
         raise SpecError(f"model is {str(model)[:80]!r}: {error.strerror}; give a preset's name or a readable path") from error
-    model = "/".join(str(model).removeprefix("https://huggingface.co/").split("/")[:2]) if "://" in str(model) else str(model)
+    model = str(model)
+    if model.startswith(("https://huggingface.co/", "https://hf.co/")):
+        model = "/".join(model.split("/")[3:5])
     if _is_hub_id(model):
         same = next((p for p in presets() if shipped(p)["hub_id"].lower() == model.lower()), None)
         return _preset(same) if same else _from_hub(model)
@@ -81,8 +83,11 @@ def _json(path: Path) -> Mapping:
 
 
 def _is_hub_id(text: str) -> bool:
+    """ "organisation/name", and not a path that was mistyped."""
     organisation, slash, name = text.partition("/")
-    return bool(slash and organisation and name) and not {"/", "\\", " "} & set(name) and organisation not in (".", "..", "~")
+    if not (slash and organisation and name) or {"/", "\\", " ", ":"} & set(name + organisation):
+        return False
+    return not name.endswith((".json", ".gguf")) and organisation not in (".", "..", "~") and not Path(organisation).is_dir()
 
 
 def _from_hub(repo: str) -> tuple[str, str, Mapping]:

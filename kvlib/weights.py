@@ -65,7 +65,10 @@ def _all_layers(fields: Fields, layout: Layout, kinds: tuple[str, ...], layers: 
     weights: list[Weight] = []
     for kind, layer in zip(kinds, layers, strict=True):
         if kind in ("recurrent", "hybrid", "hybrid_sliding"):
-            weights += layout.mixer(fields, layer) if layout.mixer else []
+            if layout.mixer is None:
+                raise Uncounted(f"{fields.where}: a layer is {kind}, and kvlib knows no recurrent layers of model_type "
+                                f"{short(fields.text('model_type'))}")  # fmt: skip
+            weights += layout.mixer(fields, layer)
         if kind not in ("recurrent", "none"):
             weights += latent_attention(fields, layout) if layer.latent else attention(fields, layout, layer, kind)
     wanted = [kind == "none" or not layout.one_block for kind in kinds]

@@ -33,11 +33,12 @@ FAMILIES: dict[str, Family] = {
             Family((KV, HEAD))),
     "dbrx": Family((KV,)),
     "RefinedWeb": Family((KV,), expands=True),
+    "hunyuan": Family((KV,), ("use_cla",)),
     "openelm": Family(
         (HEAD,), ignored=("num_kv_heads", "num_query_heads"),
         renamed=(("num_kv_heads", f"{KV}_per_layer"), ("num_query_heads", "num_attention_heads_per_layer")),
     ),
-    **_rows("nemotron-nas deci", Family(kind=None)),
+    **_rows("nemotron-nas deci", Family(kind=None, windows=True)),
     "mllama_text_model": Family((KV,), kind=None),
     # latent attention
     **_rows("deepseek_v2 deepseek_v3 kimi_k2 glm4_moe_lite minicpm3 sarvam_mla youtu axk1", Family((LATENT,), V_DIM)),
@@ -63,7 +64,7 @@ FAMILIES: dict[str, Family] = {
     "mimo_v2_flash": _windowed((KV, HEAD, "v_head_dim"), kind=None, sliding_kv_heads=2, window_beside_query=True),
     "gpt_neo": _windowed((), kind=None),
     **_rows("beam flint laguna mellum", _windowed((KV, HEAD), kind=None)),
-    "modernbert-decoder": _windowed((), kind=None),
+    "modernbert-decoder": _windowed((), kind=None, full_at=0),
     "cwm": _windowed((KV, HEAD), full_every=4, full_at=0),
     "granite_swa": _windowed((KV,), full_every=4, full_at=0),
     "granitemoe_swa": _windowed((), full_every=4, full_at=0),

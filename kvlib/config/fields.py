@@ -106,7 +106,7 @@ class Fields:
         """None when absent or null, else the value as text."""
         value = self.get(name)
         if value is not None and not isinstance(value, str):
-            raise SpecError(f"{self.where}: {name} is {short(value)}; expected a text")
+            raise SpecError(f"{self.where}: {self.key(name)} is {short(value)}; expected a text")
         return value
 
     def flag(self, name: str, *, default: bool) -> bool:
@@ -115,7 +115,7 @@ class Fields:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise SpecError(f"{self.where}: {name} is {short(value)}; expected true or false")
+            raise SpecError(f"{self.where}: {self.key(name)} is {short(value)}; expected true or false")
         return value
 
     def listed(self, name: str, length: int | None = None) -> list | None:

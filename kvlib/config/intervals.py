@@ -3,7 +3,7 @@
 from kvlib.config.families import GENERIC, Family
 from kvlib.config.fields import Fields
 from kvlib.config.kinds import cycle, same_length
-from kvlib.errors import SpecError, whole
+from kvlib.errors import SpecError, short, whole
 
 INTERVALS = (
     "full_attention_interval", "layer_group_size", "attn_layer_period", "attn_layer_offset", "sliding_window_pattern",
@@ -20,6 +20,9 @@ def kinds_by_interval(fields: Fields, family: Family, n_layers: int, limited: st
         return tuple("full_attention" if (i + 1) % every == 0 or i >= whole_groups else "recurrent" for i in range(n_layers))
     if (period := fields.optional("attn_layer_period")) is not None:
         offset = fields.integer("attn_layer_offset", minimum=0)
+        if offset >= period:
+            raise SpecError(f"{fields.where}: attn_layer_offset is {offset} and attn_layer_period {period}, so no layer would "
+                            "have attention; correct one of them")  # fmt: skip
         return tuple("full_attention" if i % period == offset else "recurrent" for i in range(n_layers))
     if limited is None:
         if family.kind is None:
@@ -27,11 +30,13 @@ def kinds_by_interval(fields: Fields, family: Family, n_layers: int, limited: st
                             "kinds; add layer_types")  # fmt: skip
         return (family.kind,) * n_layers
     family.needs(fields, "layer_types")
-    pattern = _first(fields, "sliding_window_pattern", "global_attn_every_n_layers")
+    pattern = fields.get(_pattern_field(fields))
     if isinstance(pattern, str):
-        return cycle(fields, "sliding_window_pattern", pattern, n_layers)
+        return cycle(fields, _pattern_field(fields), pattern, n_layers)
     if limited == "chunked_attention" and (rotary := fields.listed("no_rope_layers")):  # chunked layers have RoPE
         same_length(fields, "no_rope_layers", len(rotary), n_layers)
+        if wrong := [r for r in rotary if r not in (0, 1)]:
+            raise SpecError(f"{fields.where}: no_rope_layers holds {short(wrong[0])}; expected 0 (full) or 1 (chunked)")
         return tuple(limited if r else "full_attention" for r in rotary)
     if pattern is None and limited == "chunked_attention":
         pattern = fields.optional("no_rope_layer_interval")
@@ -42,11 +47,12 @@ def kinds_by_interval(fields: Fields, family: Family, n_layers: int, limited: st
         name = "sliding_window" if limited == "sliding_attention" else "attention_chunk_size"
         raise SpecError(f"{fields.where}: {name} is {fields.get(name)} and nothing says which layers it holds for; add "
                         "layer_types")  # fmt: skip
-    every = family.full_every if pattern is None else whole(f"{fields.where}: sliding_window_pattern", pattern)
+    every = family.full_every if pattern is None else whole(f"{fields.where}: {_pattern_field(fields)}", pattern)
     if every is None:
         return (limited,) * n_layers
     return tuple("full_attention" if i % every == family.full_at % every else limited for i in range(n_layers))
 
 
-def _first(fields: Fields, *names: str) -> object:
-    return next((value for name in names if (value := fields.get(name)) is not None), None)
+def _pattern_field(fields: Fields) -> str:
+    names = ("sliding_window_pattern", "global_attn_every_n_layers")
+    return next((name for name in names if fields.get(name) is not None), names[0])

@@ -1,7 +1,7 @@
 """Which kind each layer is: the many spellings of a layer pattern, read into one list of kinds.
 
-A config says it as a list, a string of letters, a set of layer numbers, or an interval; whoever wrote first wins in the
-order of `layer_kinds`. What no field says stands in the model's class, and so in its row of `families`.
+A config says it as a list, a string of letters, a set of layer numbers, or an interval; the first of them in the
+order of `_pattern` decides. What no field says stands in the model's class, and so in its row of `families`.
 """
 
 from collections.abc import Mapping
@@ -25,6 +25,7 @@ INDICES = {  # numbers of the listed layers, counted from `first`: (first, kind 
     "hybrid_layer_ids": (0, "hybrid", "recurrent"),
     "cross_attention_layers": (0, "cross_attention", "full_attention"),
 }
+MOST_LAYERS = 10_000
 OTHERS = ("hybrid_override_pattern", "block_types", "_block_types", "attention_types", "block_configs", "indexer_types")
 
 BLOCK_FIELDS = {"n_heads_in_group", "num_key_value_heads", "window_length", "sparsify"}
@@ -36,12 +37,16 @@ def count_layers(fields: Fields, family: Family) -> int:
     for name in ("decoder_layers", "num_decoder_layers", "decoder_attention_heads", "num_decoder_attention_heads"):
         if fields.get(name) is None:
             family.needs(fields, name)
+    n_layers = None
     if fields.get("num_hidden_layers") is None:
         for name in ("layers_block_type", "hybrid_override_pattern", "layer_types", "block_configs"):
             value = fields.get(name)
             if isinstance(value, list | tuple | str) and value:
-                return len(value)
-    return fields.integer("num_hidden_layers")
+                n_layers = n_layers or len(value)
+    n_layers = n_layers or fields.integer("num_hidden_layers")
+    if n_layers > MOST_LAYERS:
+        raise SpecError(f"{fields.where}: {fields.key('num_hidden_layers')} is {n_layers}; kvlib reads at most {MOST_LAYERS} layers")
+    return n_layers
 
 
 def layer_kinds(fields: Fields, family: Family, n_layers: int, limited: str | None) -> tuple[str, ...]:
@@ -57,6 +62,8 @@ def layer_kinds(fields: Fields, family: Family, n_layers: int, limited: str | No
     if (indexers := fields.listed("indexer_types", n_layers)) is None:
         family.needs(fields, "indexer_types")
     else:  # "shared": reads another layer's choice of tokens
+        if wrong := [x for x in indexers if x not in ("full", "shared")]:
+            raise SpecError(f"{fields.where}: indexer_types holds {short(wrong[0])}; expected full or shared")
         kinds = tuple("full_attention" if indexers[i] == "shared" else kind for i, kind in enumerate(kinds))
     return kinds
 

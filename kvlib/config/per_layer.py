@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from kvlib.config.families import Family
 from kvlib.config.fields import Fields
-from kvlib.errors import SpecError, whole
+from kvlib.errors import SpecError, short, whole
 
 # Fields of their own for the layers of one kind: the field that they replace there
 FIELDS_OF_KIND = {
@@ -28,11 +28,22 @@ def changed_fields(fields: Fields, family: Family, i: int, kind: str, n_layers: 
     for name in ("num_attention_heads", "num_key_value_heads"):
         if (per_layer := fields.listed(f"{name}_per_layer", n_layers)) is not None:
             changes[name] = per_layer[i]
-    by_number = fields.get("per_layer_config")
-    if isinstance(by_number, Mapping):
-        own = next((v for k, v in by_number.items() if str(k).isdecimal() and int(k) == i), {})
-        changes |= own if isinstance(own, Mapping) else {}
+    changes |= _changes_by_number(fields, n_layers).get(i, {})
     return changes | _block_changes(fields, i, n_layers)
+
+
+def _changes_by_number(fields: Fields, n_layers: int) -> dict[int, Mapping]:
+    """per_layer_config: the fields of single layers, under their numbers."""
+    found = fields.get("per_layer_config")
+    if found is None:
+        return {}
+    if not isinstance(found, Mapping):
+        raise SpecError(f"{fields.where}: per_layer_config is {short(found)}; expected an object: number of a layer: its fields")
+    for number, own in found.items():
+        if not (str(number).isdecimal() and int(number) < n_layers and isinstance(own, Mapping)):
+            raise SpecError(f"{fields.where}: per_layer_config has {short(number)}: {short(own)}; expected the number of one of "
+                            f"{n_layers} layers, and an object with its fields")  # fmt: skip
+    return {int(number): own for number, own in found.items()}
 
 
 def _changes_of_kind(fields: Fields, family: Family, kind: str) -> dict:

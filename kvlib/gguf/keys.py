@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from kvlib.config.patterns import MOST_LAYERS
 from kvlib.errors import SpecError, whole
 from kvlib.gguf.file import Head
-from kvlib.readers import MOST_LAYERS
 
 
 class Keys:

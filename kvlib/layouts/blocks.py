@@ -5,6 +5,7 @@ tensor does not change what they hold, so they stand apart here.
 """
 
 from kvlib.config.fields import Fields
+from kvlib.errors import SpecError, short
 from kvlib.layouts.facts import Experts, Layout, Uncounted, first, number, on, size, stated
 from kvlib.spec import Layer, Weight
 
@@ -127,9 +128,9 @@ def sparse_layers(fields: Fields, layout: Layout, n_layers: int) -> list[bool]:
     if moe is None:
         return [False] * n_layers
     if (kinds := fields.listed("mlp_layer_types", n_layers)) is not None:
-        return [kind == "sparse" for kind in kinds]
+        return _one_of(fields, "mlp_layer_types", kinds, "dense", "sparse")
     if isinstance(fields.get("moe_layer_freq"), list | tuple):
-        return [has == 1 for has in fields.listed("moe_layer_freq", n_layers)]
+        return _one_of(fields, "moe_layer_freq", fields.listed("moe_layer_freq", n_layers), 0, 1)
     if moe.where == "first dense":
         n_dense = fields.integer(first(fields, "first_k_dense_replace", "num_dense_layers"), minimum=0)
         return [i >= n_dense for i in range(n_layers)]
@@ -152,3 +153,10 @@ def sparse_layers(fields: Fields, layout: Layout, n_layers: int) -> list[bool]:
         chosen, step = fields.indices("moe_layers", n_layers), fields.optional("interleave_moe_layer_step") or 1
         return [i in chosen if chosen is not None else (i + 1) % step == 0 for i in range(n_layers)]
     return [True] * n_layers
+
+
+def _one_of(fields: Fields, name: str, values: list, no: object, yes: object) -> list[bool]:
+    """Which entries of a list are `yes`. Raises SpecError for one that is neither."""
+    if (other := next((value for value in values if value not in (no, yes)), None)) is not None:
+        raise SpecError(f"{fields.where}: {name} has the entry {short(other)}; expected {no!r} or {yes!r}")
+    return [value == yes for value in values]

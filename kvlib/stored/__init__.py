@@ -25,7 +25,7 @@ def stored_bytes(weights: tuple[Weight, ...], n_layers: int, quantization: Mappi
     if not quantization:
         return plain
     method = quantization.get("quant_method") or ("bitsandbytes" if "load_in_4bit" in quantization else None)
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise SpecError(f"quantization_config.quant_method is {short(method)}; kvlib knows {', '.join(sorted(METHODS))}; "
                         f"{WAY_OUT}")  # fmt: skip
     packing = METHODS[method](quantization)

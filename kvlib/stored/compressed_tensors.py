@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from kvlib.errors import SpecError, short
-from kvlib.stored.options import choice, integer, names, pair, unknown
+from kvlib.stored.options import choice, inner, integer, names, pair, unknown
 from kvlib.stored.packing import FP16, FP32, INT32, INT64, Bytes, Packing, ceil_div
 
 
@@ -19,7 +19,7 @@ def compressed_tensors(config: Mapping) -> Packing:
     groups = list(groups.values())
     if len({repr((g.get("weights"), g.get("input_activations"))) for g in groups}) != 1:
         raise unknown(f"config_groups has {len(groups)} groups; kvlib reads one, or several that are alike")
-    weights, activations = groups[0].get("weights") or {}, groups[0].get("input_activations") or {}
+    weights, activations = inner(groups[0], "weights"), inner(groups[0], "input_activations")
     form = choice(config, "format", None, "pack-quantized", "float-quantized", "int-quantized", "naive-quantized",
                   "nvfp4-pack-quantized", "mxfp4-pack-quantized")  # fmt: skip
     strategy = choice(weights, "strategy", "tensor", "tensor", "channel", "group", "tensor_group", "block")

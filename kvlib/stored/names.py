@@ -26,6 +26,8 @@ LEAVES = {
 FUSED = {"gate_proj": ("gate_proj", "gate_up_proj", "w1", "dense_h_to_4h"),
          "up_proj": ("up_proj", "gate_up_proj", "w3", "dense_h_to_4h", "fc1", "c_fc", "fc_in"),
          "down_proj": ("down_proj", "w2", "dense_4h_to_h", "fc2", "c_proj", "fc_out")}  # fmt: skip
+PARTS = {"gate_up_proj": ("gate_proj", "up_proj"), "qkv_proj": ("q_proj", "k_proj", "v_proj")}
+"""Maps that some checkpoints fuse into one, whose name ends like that of a part."""
 IRRELEVANT = re.compile(r"norm|embed|vision|visual|image|audio|projector|wte|wpe|conv1d|patch|ln_|mtp|eh_proj|shared_head|bias|lm_head")
 """Names of modules that are no linear map of a text decoder, or of a head that is tied."""
 
@@ -73,11 +75,21 @@ class Names:
         found = False
         for path in paths:
             starts = {path[: m.start()] for m in re.finditer(r"\.|$", path)}
-            met = (starts & self.plain) | {e for e in self.endings if path.endswith(e)}
-            met |= {entry for entry, expression in self.expressions.items() if expression.match(path)}
+            met = (starts & self.plain) | {e for e in self.endings if f".{path}".endswith(f".{e}")}
+            met |= {entry for entry in self.expressions if self._matches(entry, path)}
             self.met |= met
             found = found or bool(met)
         return found
+
+    def _matches(self, entry: str, path: str) -> bool:
+        """Does the expression match? SpecError where it names a fused map and only some of the maps that are fused in it."""
+        expression, (parent, dot, leaf) = self.expressions[entry], path.rpartition(".")
+        if not expression.match(path):
+            return False
+        if len({bool(expression.match(parent + dot + part)) for part in PARTS.get(leaf, ())}) > 1:
+            raise SpecError(f"the list of {self.what} has {short(entry)}, which names {leaf} and only some of {', '.join(PARTS[leaf])}; "
+                            f"{WAY_OUT}")  # fmt: skip
+        return True
 
 
 def _paths(weight: Weight, layer: int) -> list[str]:

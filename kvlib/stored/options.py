@@ -44,6 +44,30 @@ def choice(config: Mapping, key: str, default: object, *known: object) -> object
     return value
 
 
+def flag(config: Mapping, key: str) -> bool:
+    """The option's value, which must be true or false; absent or null is false."""
+    value = config.get(key)
+    if not (value is None or isinstance(value, bool)):
+        raise SpecError(f"quantization_config.{key} is {short(value)}; expected true or false")
+    return bool(value)
+
+
+def inner(config: Mapping, key: str) -> Mapping:
+    """The options in the object of that name; none where it is absent or null."""
+    value = config.get(key)
+    if not (value is None or isinstance(value, Mapping)):
+        raise SpecError(f"quantization_config: {key} is {short(value)}; expected an object")
+    return value or {}
+
+
+def bits_of(config: Mapping, default: object = None) -> int:
+    """Bits per value that GPTQ and AWQ pack into int32."""
+    bits = integer(config, "bits", default)
+    if bits not in (2, 3, 4, 8):
+        raise unknown(f"bits is {bits}; kvlib knows 2, 3, 4, 8")
+    return bits
+
+
 def integer(config: Mapping, key: str, default: object = None, minimum: int = 1) -> int:
     """The option's value as a whole number ≥ minimum."""
     return whole(f"quantization_config.{key}", config.get(key, default), minimum)

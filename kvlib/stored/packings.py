@@ -7,7 +7,7 @@ Read in transformers 5.24 (`integrations`, `quantizers`) and held against the te
 from collections.abc import Callable, Mapping
 
 from kvlib.stored.compressed_tensors import compressed_tensors
-from kvlib.stored.options import choice, group_size, in_block, integer, left_alone, names, pair
+from kvlib.stored.options import bits_of, choice, flag, group_size, in_block, left_alone, names, pair, unknown
 from kvlib.stored.packing import FP16, FP32, INT32, Packing, ceil_div, n_groups
 
 
@@ -38,7 +38,7 @@ def _gptq(config: Mapping) -> Packing:
     for key in ("checkpoint_format", "format"):
         choice(config, key, "gptq", "gptq", "gptq_v2")
     choice(config, "is_marlin_format", False, False)
-    bits, group, head = integer(config, "bits"), group_size(config), bool(config.get("lm_head"))
+    bits, group, head = bits_of(config), group_size(config), flag(config, "lm_head")
 
     def matrix(out: int, into: int) -> int:
         groups = n_groups(into, group)
@@ -52,7 +52,7 @@ def _awq(config: Mapping) -> Packing:
     """Values and zero points packed into int32 and fp16 scales per group."""
     for key in ("version", "checkpoint_format", "format"):
         choice(config, key, "gemm", "gemm", "GEMM")
-    bits, group = integer(config, "bits", config.get("w_bit", 4)), group_size(config)
+    bits, group = bits_of(config, config.get("w_bit", 4)), group_size(config)
 
     def matrix(out: int, into: int) -> int:
         groups = n_groups(into, group)
@@ -65,9 +65,12 @@ def _bitsandbytes(config: Mapping) -> Packing:
     """8 bits: a scale per row and a byte that names the layout. 4 bits: a scale per 64 values, itself quantised per 256
     where `bnb_4bit_use_double_quant` says so, and the code books; the short text that describes each map is not counted."""
     skipped = names(config, "llm_int8_skip_modules")
-    if config.get("load_in_8bit"):
+    eight = flag(config, "load_in_8bit")
+    if eight == flag(config, "load_in_4bit"):
+        raise unknown(f"load_in_8bit and load_in_4bit are both {str(eight).lower()}; exactly one must be true")
+    if eight:
         return Packing(lambda out, into: out * into + FP32 * out + 1, skipped)
-    double = bool(config.get("bnb_4bit_use_double_quant"))
+    double = flag(config, "bnb_4bit_use_double_quant")
 
     def matrix(out: int, into: int) -> int:
         blocks = ceil_div(out * into, 64)

@@ -307,3 +307,38 @@ def test_a_deeply_nested_file_is_refused(tmp_path):
     (tmp_path / "config.json").write_text("[" * 100_000 + "]" * 100_000)
     with pytest.raises(SpecError, match="is not JSON"):
         load_spec(tmp_path)
+
+
+@pytest.mark.parametrize("name", [
+    "initial_kv_window", "infinite_attention_window", "normal_window_size", "rope_window", "partial_kv_layers",
+    "moe_attention_heads", "expert_kv_heads", "kv_bias_cache_tokens", "scaled_kv_heads", "num_memory_tokens", "loop_count",
+])  # fmt: skip
+def test_a_field_that_may_change_the_cache_of_an_unknown_type_is_not_passed_over(name):
+    with pytest.raises(SpecError, match=f"{name} = 3 may change"):
+        load_spec(BASE | {"model_type": "new", name: 3})
+
+
+@pytest.mark.parametrize("name", [
+    "attention_dropout", "attention_bias", "use_qk_norm", "attn_logit_softcapping", "query_pre_attn_scalar", "rope_local_base_freq",
+    "attention_probs_dropout_prob", "shared_expert_intermediate_size", "n_shared_experts", "_attn_implementation", "n_group",
+    "attention_softmax_in_fp32", "num_logits_to_keep", "attention_multiplier", "chunk_size_feed_forward", "use_cache",
+])  # fmt: skip
+def test_an_ordinary_field_of_an_unknown_type_is_no_reason_to_refuse(name):
+    assert load_spec(BASE | {"model_type": "new", name: 3}).layers == load_spec(BASE).layers
+
+
+def test_a_path_is_never_a_preset_and_a_mistyped_one_no_hub_id(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gpt-2").mkdir()
+    (tmp_path / "gpt-2" / "config.json").write_text(json.dumps(BASE))
+    assert load_spec(tmp_path / "gpt-2").layers == load_spec("./gpt-2").layers == load_spec(BASE).layers
+    assert load_spec("gpt-2").name == "GPT-2"
+    for wrong in ("gpt-2/llama.json", "gpt-2/nothing", "configs/llama.json", "https://example.com/x/y"):
+        with pytest.raises(SpecError, match=f"model is '{wrong}': neither a file"):
+            load_spec(wrong)
+
+
+@pytest.mark.parametrize("per_layer", [[1], {"0": 5}, {"99": {"head_dim": 4}}, {"first": {}}], ids=str)
+def test_fields_of_single_layers_that_make_no_sense_are_refused(per_layer):
+    with pytest.raises(SpecError, match="per_layer_config"):
+        load_spec(BASE | {"per_layer_config": per_layer})
