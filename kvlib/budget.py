@@ -119,5 +119,6 @@ def check_split(spec: ModelSpec, n_gpus: int, name: str = "n_gpus") -> None:
     if not splits(spec, n_gpus):
         kv_heads = sorted({layer.n_kv_heads for layer in spec.layers if layer.n_kv_heads})
         with_kv = f" with {kv_heads} KV heads" if kv_heads else ""
+        fitting = ", ".join(str(n) for n in range(1, max(spec.n_heads, *kv_heads, 1) + 1) if splits(spec, n))
         raise SpecError(f"{name} is {n_gpus}, and {spec.n_heads} query heads{with_kv} cannot be split "
-                        "over so many cards; choose a divisor of the query heads")  # fmt: skip
+                        f"over so many cards; choose one of {fitting}")  # fmt: skip

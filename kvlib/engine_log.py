@@ -37,13 +37,13 @@ class Explanation:
 
     @property
     def verdict(self) -> str:
-        """follows, explained (where numbers differ, the notes say why), untested or differs."""
+        """follows, explained (where numbers differ, the notes say why), untested, undecided or differs."""
         return verdict(self.checks)
 
     @property
     def follows(self) -> bool | None:
-        """Do the numbers of the log follow from the model? None: they agree with one another and do not test it."""
-        return {"untested": None, "differs": False}.get(self.verdict, True)
+        """Do the numbers of the log follow from the model? None: the log cannot tell."""
+        return {"untested": None, "undecided": None, "differs": False}.get(self.verdict, True)
 
     @property
     def conclusion(self) -> str:
@@ -55,13 +55,16 @@ class Explanation:
             "untested": T("紀錄自身相符，但沒驗到模型：", "The log agrees with itself; the model was not tested: ") + (
                 T("少了「Available KV cache memory」那一行。", "the log lacks “Available KV cache memory”.") if self.lines.memory is None
                 else T("區塊數是手動指定的。", "the number of blocks was set by hand.")),
+            "undecided": T("無法判斷：不是每張卡都印出記憶體；少的那一點，可能是別張卡剩得少，也可能是模型不對。",
+                           "Cannot tell: not every rank printed its memory; the difference may be a rank that had less left, or "
+                           "another model."),
             "differs": T("紀錄與模型不符。", "The log does not follow from the model."),
         }[self.verdict]  # fmt: skip
 
     def as_dict(self) -> dict:
         """For JSON. label, formula, block, conclusion and notes are in the current language."""
         x, keys = self.reading, ("key", "label", "unit", "logged", "logged_value", "formula", "computed", "computed_value",
-                                 "agree", "explained", "tests_model")  # fmt: skip
+                                 "agree", "explained", "undecided", "tests_model")  # fmt: skip
         return {
             "model": x.ask.spec.name, "version": self.lines.version, "follows": self.follows,
             "verdict": self.verdict, "conclusion": self.conclusion,
@@ -134,14 +137,14 @@ def _ask(spec: ModelSpec, lines: Lines, given: dict) -> tuple[Ask, tuple[str, ..
 def _assumed(ask: Ask, x: Reading, lines: Lines) -> tuple[str, ...]:
     """What the log leaves open, and the value that explains most of it."""
     layers, step, kept = ask.spec.layers, x.ask.max_num_batched_tokens, x.ask.prefix_caching
-    plain, windows, notes = x.counting.name == "plain", any(layer.cap for layer in layers), []
+    windows, notes = any(layer.cap for layer in layers), []
     if windows and not x.ask.hybrid and not lines.hybrid_off:
         notes.append(T("這些數字相當於有視窗的層也留全部 token。",
                        "The numbers are those of windowed layers that keep all tokens."))  # fmt: skip
     if windows and x.ask.hybrid and not ask.max_num_batched_tokens:
         notes.append(T(f"紀錄裡沒有 max_num_batched_tokens；這裡以 {step:,} 計。",
                        f"The log has no max_num_batched_tokens; it is taken as {step:,}."))  # fmt: skip
-    if not plain and lines.prefix_caching is None and any(layer.state_bytes for layer in layers):
+    if x.counting.v1 and lines.prefix_caching is None and any(layer.state_bytes for layer in layers):
         notes.append(T(f"紀錄裡沒有 enable_prefix_caching；這裡以 {kept} 計。",
                        f"The log has no enable_prefix_caching; it is taken as {kept}."))  # fmt: skip
     return tuple(notes)

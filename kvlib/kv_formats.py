@@ -57,6 +57,8 @@ class KVFormat:
 
 _GGML = "llama.cpp, ggml/src/ggml-common.h (block layout) and common/arg.cpp (kv_cache_types)"
 _KIVI = "KIVI, quant/new_pack.py: 16-bit scale and zero point per group; its window of 16-bit tokens is not counted"
+_HQQ = "transformers, cache_utils.py: HQQQuantizedLayer (8 bits): scale and zero of the model's 16-bit dtype per 64 values"
+_SGLANG = "SGLang, srt/arg_groups/fields/model.py: kv_cache_dtype, with FA4 on Blackwell"
 _VLLM_SCALES = "vLLM, v1/kv_cache_interface.py: one float32 per token, head, and K or V beside the data"
 
 KV_FORMATS = {
@@ -66,14 +68,15 @@ KV_FORMATS = {
         KVFormat("bf16", BITS["bf16"], source="plain storage"),
         KVFormat("fp16", BITS["fp16"], source="plain storage"),
         KVFormat("fp8", BITS["fp8"], source="vLLM, v1/kv_cache_interface.py: FP8_PER_TENSOR"),
-        KVFormat("int8", BITS["int8"], source="TensorRT-LLM: kv_cache_scaling_factor, one per tensor"),
-        KVFormat("int4", BITS["int4"], source="a lower bound: no engine stores KV without scales per token or group"),
+        KVFormat("int8", BITS["int8"], source="TensorRT-LLM: kv_cache_scaling_factor, one per tensor; none of the engines here"),
+        KVFormat("int4", BITS["int4"], source="a lower bound: what stores KV in 4 bits keeps scales per token or group"),
         KVFormat("fp8_per_token_head", 8, None, 4, source=_VLLM_SCALES),
         KVFormat("int8_per_token_head", 8, None, 4, source=_VLLM_SCALES),
         KVFormat("int4_per_token_head", 4, None, 4, source=_VLLM_SCALES),
+        KVFormat("int8_g64", 8, 64, 4, source=_HQQ),
         KVFormat("int4_g64", 4, 64, 4, source=_KIVI),
         KVFormat("nvfp4", 4, 16, 1, source="vLLM, utils/torch_utils.py: nvfp4_kv_cache_full_dim"),
-        KVFormat("mxfp8", 8, 32, 1, source="OCP Microscaling Formats 1.0: an exponent byte per 32; no engine seen"),
+        KVFormat("mxfp8", 8, 32, 1, source="OCP Microscaling Formats 1.0: an exponent byte per 32; " + _SGLANG),
         KVFormat("q8_0", 8, 32, 2, source=_GGML),
         KVFormat("q5_1", 5, 32, 4, source=_GGML),
         KVFormat("q5_0", 5, 32, 2, source=_GGML),

@@ -19,7 +19,7 @@ from kvlib.config.windows import limit_of
 from kvlib.errors import MissingField, SpecError, short
 from kvlib.i18n import T
 from kvlib.sources import find_config
-from kvlib.spec import Layer, ModelSpec, Weight
+from kvlib.spec import FileTensors, Layer, ModelSpec, Weight
 from kvlib.weights import count_weights
 
 INNER = ("text_config", "llm_config", "language_config", "thinker_config")
@@ -87,6 +87,7 @@ def _spec(fields: Fields, family: Family, name: str, source: str, mtp: bool, enc
         source=source,
         dtype=fields.text("dtype") or "",
         quantization=_quantization(fields),
+        stored_nbytes=in_the_file.nbytes if (in_the_file := _in_the_file(fields)) else None,
         expanded=family.expanded(fields),
     )
 
@@ -109,13 +110,9 @@ def _idle(config: Mapping, overrides: Mapping, field: str, spec: ModelSpec, mtp:
 
 def _decoder(config: Mapping, overrides: Mapping, name: str) -> tuple[Fields, Family]:
     """The fields of the text decoder, and its family."""
-    while inner := next((config[k] for k in INNER if isinstance(config.get(k), Mapping)), None):
-        config = {**inner, **{k: config[k] for k in OUTER if config.get(k) is not None}}
-    model_type = Fields({**config, **overrides}, name).text("model_type")
+    config = decoder_config(config, overrides, name)
+    model_type = Fields(config, name).text("model_type")
     family = FAMILIES.get(model_type, GENERIC)
-    for field, value in overrides.items():  # under the name that the class reads, and without the other names
-        names = other_names(field)
-        config = {k: v for k, v in config.items() if k not in names} | {_own_name(names, family) or field: value}
     config |= {elsewhere: config[here] for here, elsewhere in family.renamed if here in config}
     fields = Fields(config, name, family.unseen)
     if fields.get("use_bidirectional_attention") in (True, "all"):
@@ -127,6 +124,18 @@ def _decoder(config: Mapping, overrides: Mapping, name: str) -> tuple[Fields, Fa
     return fields, family
 
 
+def decoder_config(config: Mapping, overrides: Mapping, name: str = "config") -> dict:
+    """The config of the text decoder, with `overrides` under the names that its class reads. `name` stands in errors."""
+    while inner := next((config[k] for k in INNER if isinstance(config.get(k), Mapping)), None):
+        config = {**inner, **{k: config[k] for k in OUTER if config.get(k) is not None}}
+    model_type = Fields({**config, **overrides}, name).text("model_type")
+    family = FAMILIES.get(model_type, GENERIC)
+    for field, value in overrides.items():  # under the name that the class reads, and without the other names
+        names = other_names(field)
+        config = {k: v for k, v in config.items() if k not in names} | {_own_name(names, family) or field: value}
+    return dict(config)
+
+
 def _own_name(names: set[str], family: Family) -> str | None:
     """The one of a field's names that the class insists on: BART has decoder_layers, not num_hidden_layers."""
     return next((name for name in family.own if name in names and "decoder" in name), None)
@@ -134,13 +143,18 @@ def _own_name(names: set[str], family: Family) -> str | None:
 
 def _weights(fields: Fields, kinds: tuple[str, ...], layers: tuple[Layer, ...]) -> tuple[tuple[Weight, ...] | None, str]:
     """The weights, or None and why they cannot be counted: the KV cache may be known all the same."""
-    in_the_file = (_quantization(fields) or {}).get("weights")
-    if isinstance(in_the_file, tuple):  # a .gguf file has them (no JSON has a tuple)
-        return in_the_file, ""
+    if in_the_file := _in_the_file(fields):
+        return in_the_file.weights, ""
     try:
         return count_weights(fields, kinds, layers)
     except MissingField as error:
         return None, str(error)
+
+
+def _in_the_file(fields: Fields) -> FileTensors | None:
+    """What `kvlib.gguf` found in a .gguf file; whatever a JSON holds under that name is something else."""
+    found = fields.get("file_tensors")
+    return found if isinstance(found, FileTensors) else None
 
 
 def _quantization(fields: Fields) -> Mapping | None:

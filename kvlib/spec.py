@@ -124,12 +124,22 @@ class Weight:
         return prod(self.shape) * (self.count if self.active is None else self.active)
 
 
+@dataclass(frozen=True, slots=True)
+class FileTensors:
+    """What a .gguf file holds: its tensors as weights, and the bytes that they take in it."""
+
+    weights: tuple[Weight, ...]
+    nbytes: int
+
+
 @dataclass(frozen=True)
 class ModelSpec:
     """A model's layers and weights, and the sizes that people ask for.
 
     n_heads counts query heads. weights is None where they cannot be counted; unknown_weights then says why.
+    active_known: is it known which weights one token uses?
     dtype and quantization say how the checkpoint stores its values: the config's dtype and quantization_config.
+    stored_nbytes: the bytes of all tensors of the .gguf file that the model was read from; None where it was no such file.
     expanded: transformers' cache keeps a copy of K and V per query head. notes says what a person should know about how the
     config was read.
     """
@@ -146,6 +156,8 @@ class ModelSpec:
     dtype: str = ""
     quantization: Mapping | None = field(default=None, hash=False)
     expanded: bool = False
+    stored_nbytes: int | None = None
+    active_known: bool = True
 
     def __post_init__(self) -> None:
         for i, layer in enumerate(self.layers):
@@ -174,11 +186,14 @@ class ModelSpec:
         return sum(w.n_params for w in self.known_weights())
 
     @property
-    def n_active_params(self) -> int:
+    def n_active_params(self) -> int | None:
         """Parameters that one token goes through: of the experts only those that the router picks, all other tensors whole.
 
-        The embedding counts whole too, although a token reads one row of it; some model cards leave it out.
+        The embedding counts whole too, although a token reads one row of it; some model cards leave it out. None where it is
+        not known which of the weights are experts.
         """
+        if not self.active_known:
+            return None
         return sum(w.n_active_params for w in self.known_weights())
 
     def known_weights(self) -> tuple[Weight, ...]:
@@ -197,12 +212,9 @@ class ModelSpec:
             return dtypes.nbytes(self.n_params, dtype)
         from kvlib.stored import stored_bytes  # which builds on Weight
 
-        if self.quantization and isinstance(self.quantization.get("nbytes"), int):  # a .gguf file says it
-            return self.quantization["nbytes"]
-        if not self.dtype and not self.quantization:
-            raise SpecError(f"{self.name}: dtype (or torch_dtype) is absent, so how wide the checkpoint stores its values is not "
-                            "known; name a dtype")  # fmt: skip
-        return stored_bytes(self.known_weights(), self.n_layers, self.quantization, self.dtype or "bf16")
+        if self.stored_nbytes is not None:
+            return self.stored_nbytes
+        return stored_bytes(self.known_weights(), self.n_layers, self.quantization, self.dtype)
 
     def _same(self, what: str, read: Callable[[Layer], int]) -> int:
         values = {read(layer) for layer in self.layers}

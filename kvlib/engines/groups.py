@@ -8,7 +8,8 @@ from kvlib.errors import SpecError
 from kvlib.spec import Layer
 
 KERNEL_BLOCK, KERNEL_BLOCK_LATENT = 16, 128
-"""Tokens that a block must be a multiple of once it is enlarged to match a state."""
+"""Tokens that a block must be a multiple of once it is enlarged to match a state: FlashAttention's smallest kernel block, and
+the least that vLLM takes for MLA. vllm/platforms/interface.py: _align_hybrid_block_size, kernel_block_alignment_size."""
 
 
 @dataclass(frozen=True, slots=True)

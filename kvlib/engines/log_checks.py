@@ -15,7 +15,8 @@ HALF = Fraction(5, 1000)
 """vLLM prints GiB with two decimals."""
 
 SPREAD = Fraction(1, 10)
-"""How much less than the printed memory another rank may plausibly have left. A wrong model is off by more."""
+"""How much less than the printed memory another rank may plausibly have left. Within it nobody can tell such a rank from a
+model that is wrong by as little; beyond it the model is wrong."""
 
 Number = int | float | list[int]
 
@@ -25,7 +26,8 @@ class Check:
     """One number of the log. key: memory, blocks, tokens, concurrency, needed or block_size, in both languages.
 
     logged, computed: as text; logged_value, computed_value: in `unit`, as numbers, or [least, most]. tests_model: could
-    another model make it differ? explained: it differs, by as much as the notes say.
+    another model make it differ? explained: it differs, by as much as the notes say. undecided: it differs, by what another rank,
+    which did not print its memory, or another model would both explain.
     """
 
     key: str
@@ -39,20 +41,25 @@ class Check:
     computed_value: Number
     tests_model: bool = False
     explained: bool = False
+    undecided: bool = False
 
     @property
     def verdict(self) -> str:
         """In words, in the current language."""
+        if self.undecided:
+            return T("無法判斷", "cannot tell")
         if self.explained:
             return T("有解釋", "explained")
         return T("相符", "agree") if self.agree else T("不符", "differ")
 
 
 def verdict(checks: Iterable[Check]) -> str:
-    """follows, explained, untested (the log agrees with itself, and would with other models) or differs."""
+    """follows, explained, untested (the log agrees with itself, and would with other models), undecided or differs."""
     checks = list(checks)
-    if not all(check.agree or check.explained for check in checks):
+    if not all(check.agree or check.explained or check.undecided for check in checks):
         return "differs"
+    if any(check.undecided for check in checks):
+        return "undecided"
     if not any(check.tests_model for check in checks):
         return "untested"
     return "follows" if all(check.agree for check in checks) else "explained"
@@ -74,7 +81,7 @@ def pool_checks(x: Reading, lines: Lines, n: int | None) -> list[Check]:
     checks = [_block_size(x, lines)] if lines.attention_block is not None else []
     if lines.memory is not None and n is not None:
         checks.append(_blocks(x, lines, n))
-    shaped = x.counting.name == "shared" and (x.groups, x.per_request) != (1, -(-x.ask.max_model_len // x.size))
+    shaped = x.counting.evenly and (x.groups, x.per_request) != (1, -(-x.ask.max_model_len // x.size))
     both = shaped and None not in (lines.tokens, lines.concurrency)  # then their ratio is the model's
     if lines.tokens is not None:
         times = lines.context_parallel or 1
@@ -99,7 +106,8 @@ def _blocks(x: Reading, lines: Lines, n: int) -> Check:
     return Check("blocks", T("區塊", "blocks") + source, "blocks", f"{n:,}", f"{lines.memory} GiB / {x.block:,} B",
                  f"{fits[0]:,}" + (f"–{fits[-1]:,}" if len(fits) > 1 else ""), n in fits, n, [fits[0], fits[-1]],
                  tests_model=lines.override != n,
-                 explained=n not in fits and (lines.override == n or less_on_another_rank(x, lines, n)))  # fmt: skip
+                 explained=n not in fits and lines.override == n,
+                 undecided=lines.override != n and less_on_another_rank(x, lines, n))  # fmt: skip
 
 
 def _needed(x: Reading, lines: Lines) -> Check:
@@ -115,7 +123,7 @@ def _printed_as(text: str, gib: Fraction) -> bool:
 
 
 def less_on_another_rank(x: Reading, lines: Lines, n: int | None) -> bool:
-    """Are n blocks less than the printed memory because a rank that did not print its own has a little less?"""
+    """May n blocks be less than the printed memory because a rank that did not print its own has a little less?"""
     if n is None or lines.memory is None or lines.memories >= x.ask.tp * x.ask.pp:
         return False
     held = Fraction(n * x.block, GiB)

@@ -1,5 +1,6 @@
 """How versions of vLLM count tokens and requests for their log, and the ways in which a log may have come about."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
@@ -20,25 +21,28 @@ STEPS = (8192, 2048, 16384, 1024, 4096, 512)
 class Counting:
     """One way to count. first, last: the versions (major, minor) that count so.
 
-    hybrid: do windows keep less there? ahead: does a window keep the tokens of more than one step in flight?
+    v1: is it the engine of 0.9 and later? There windows keep less, groups of layers share the blocks, one of which is never
+    handed out, and the number of blocks is not printed. ahead: does a window keep the tokens of more than one step in flight?
+    evenly: are the tokens those of blocks shared evenly among the groups, whatever a request takes?
     """
 
     name: str
     first: tuple[int, int]
     last: tuple[int, int]
-    hybrid: bool
+    v1: bool
     ahead: bool
+    evenly: bool
     tokens: Callable[[int, "Reading"], int]
     token_formula: Callable[[int, "Reading"], str]
 
     def fits(self, lines: Lines) -> bool:
         """Could the log be of a version that counts so? Its wording decides, then its version."""
         if lines.blocks is not None:  # printed up to 0.8 alone, and by the old engine as long as it was there
-            return self.name == "plain"
+            return not self.v1
         if lines.version is None:
             return self.ahead or not lines.one_line
-        major, minor = lines.version.split(".")[:2]
-        return self.first <= (int(major), int("".join(c for c in minor if c.isdigit()))) <= self.last
+        major, minor = re.match(r"(\d+)\.(\d+)", lines.version).groups()  # of 0.10rc1: 0 and 10
+        return self.first <= (int(major), int(minor)) <= self.last
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +71,13 @@ class Reading:
 
     def requests(self, n: int) -> float:
         """The requests of max_model_len that it prints."""
-        return n * self.size / self.ask.max_model_len if self.counting.name == "plain" else n / self.per_request
+        return n / self.per_request if self.counting.v1 else n * self.size / self.ask.max_model_len
 
     def request_formula(self, n: int) -> str:
         """The same as arithmetic."""
-        if self.counting.name == "plain":
-            return f"{n:,} × {self.size} / {self.ask.max_model_len:,}"
-        return f"{n:,} / {self.per_request:,}"
+        if self.counting.v1:
+            return f"{n:,} / {self.per_request:,}"
+        return f"{n:,} × {self.size} / {self.ask.max_model_len:,}"
 
     def candidates(self, lines: Lines) -> range:
         """The numbers of blocks that give the printed blocks, tokens or requests, whichever the log has first."""
@@ -108,11 +112,11 @@ def _capacity_formula(n: int, x: Reading) -> str:
 
 
 COUNTINGS = (
-    Counting("plain", (0, 0), (0, 8), False, False, lambda n, x: n * x.size, lambda n, x: f"{n:,} × {x.size}"),
-    Counting("shared", (0, 9), (0, 23), True, False, lambda n, x: n // x.groups * x.size,
+    Counting("plain", (0, 0), (0, 8), False, False, False, lambda n, x: n * x.size, lambda n, x: f"{n:,} × {x.size}"),
+    Counting("shared", (0, 9), (0, 23), True, False, True, lambda n, x: n // x.groups * x.size,
              lambda n, x: f"{n:,} × {x.size}" if x.groups == 1 else f"⌊{n:,} / {x.groups}⌋ × {x.size:,}"),
-    Counting("capacity", (0, 21), (0, 27), True, False, _capacity, _capacity_formula),
-    Counting("ahead", (0, 25), (9, 0), True, True, _capacity, _capacity_formula),
+    Counting("capacity", (0, 21), (0, 27), True, False, False, _capacity, _capacity_formula),
+    Counting("ahead", (0, 25), (9, 0), True, True, False, _capacity, _capacity_formula),
 )  # fmt: skip
 """Read in vLLM 0.5.4, 0.6.3, 0.6.4, 0.6.6, 0.7.3, 0.8.5, 0.9.2, 0.10.2, 0.11.2, 0.14.0, 0.18.0, 0.20.0, 0.24.0, 0.28.0
 and 0.33.0: v1/core/kv_cache_utils.py, and executor/ before it. Versions between two that differ may count as either."""
@@ -125,7 +129,7 @@ def readings(ask: Ask, lines: Lines) -> list[Reading]:
     formats = dict.fromkeys((stored(ask).kv_dtype, ask.kv_dtype))  # which one, the cards decide
     found = {}
     for counting in (c for c in COUNTINGS if c.fits(lines)):
-        hybrid = [False] if lines.hybrid_off or not counting.hybrid else [True, False]
+        hybrid = [False] if lines.hybrid_off or not counting.v1 else [True, False]
         for kept, apart, keep, step in product(formats, hybrid, prefix, steps):
             options = replace(ask, kv_dtype=kept, max_num_batched_tokens=step, prefix_caching=keep, hybrid=apart)
             reading = _reading(checked(options, ENGINES["vllm"]), counting)

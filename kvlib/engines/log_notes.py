@@ -19,12 +19,12 @@ def _sizes(lines: Lines, x: Reading, n: int | None) -> list[tuple[object, str]]:
     return [
         (lines.starts > 1, T(f"這份紀錄有 {lines.starts} 次啟動，這裡看的是最後一次。",
                              f"This log has {lines.starts} starts; this is the last one.")),
-        (several and x.counting.name == "shared", T(
+        (several and x.counting.evenly, T(
             f"到 0.20 為止，「KV cache size」把區塊平分給 {x.groups} 組，低估了混合架構：以 {longest:,} 個 token 的請求計，"
             f"這個池放得下 {holds:,} 個 token（vllm#40691）。",
             f"Up to 0.20 “KV cache size” shares the blocks evenly among {x.groups} groups, too low for a hybrid model: "
             f"in requests of {longest:,} tokens the pool holds {holds:,} tokens (vllm#40691).")),
-        (several and x.counting.name in ("capacity", "ahead"), T(
+        (several and x.counting.v1 and not x.counting.evenly, T(
             f"「KV cache size」是並行數 × {longest:,}，只對這麼長的請求成立；請求短，放得下的 token 就少。",
             f"“KV cache size” is concurrency × {longest:,} and holds for requests of that length; in short requests "
             "the pool holds fewer tokens.")),
@@ -45,7 +45,7 @@ def _sizes(lines: Lines, x: Reading, n: int | None) -> list[tuple[object, str]]:
         (lines.context_parallel, T(
             "上下文平行把 token 分到各卡，印出的並行數這裡不驗算。",
             "Context parallelism shares the tokens out; the printed concurrency is not checked here.")),
-        (n and x.counting.name != "plain" and not lines.override, T(
+        (n and x.counting.v1 and not lines.override, T(
             f"{n:,} 個區塊裡，有一個保留不用。", f"One of the {n:,} blocks is never handed out.")),
     ]  # fmt: skip
 
@@ -62,9 +62,11 @@ def _memory(lines: Lines, x: Reading, n: int | None) -> list[tuple[object, str]]
             f"tokens. {whole}".rstrip())),
         (lines.ranks, T("各卡印出的數字不同，所有的卡都用最小的。", "The ranks print different numbers; all take the smallest.")),
         (less_on_another_rank(x, lines, n), T(
-            f"印出的 token 數相當於 {format_bytes(held)}，比這一行的 {lines.memory} GiB 少：有另一張卡剩得更少。",
-            f"The printed tokens take {format_bytes(held)}, less than the {lines.memory} GiB of this line: another "
-            "rank had less left.")),
+            f"印出的 token 數相當於 {format_bytes(held)}，比這一行的 {lines.memory} GiB 少："
+            "可能是沒印出記憶體的另一張卡剩得更少，也可能是模型不對。給每張卡的紀錄才分得出來。",
+            f"The printed tokens take {format_bytes(held)}, less than the {lines.memory} GiB of this line: "
+            "another rank, which did not print its memory, may have had less left, or the model is another one. The lines of all "
+            "ranks would tell.")),
         (whole_need, T(
             f"管線平行：這裡的「needed」是 {x.ask.pp} 段合計的 {float(whole_need or 0):.2f} GiB，其實一段只存自己的層"
             "（vllm#34076）。",

@@ -91,7 +91,8 @@ RULES = {
              "transformers/cache_utils.py: StaticLayer, StaticSlidingWindowLayer"),
         Rule("遞迴狀態：卷積留 k 個輸入（比需要的多一個，模型的型別），矩陣是 float32；RecurrentGemma 留 k − 1 個",
              "a recurrent state keeps k inputs of its convolution, one more than it needs, in the model's dtype, and its matrix in "
-             "float32; RecurrentGemma keeps k − 1", "transformers/cache_utils.py: LinearAttentionLayer"),
+             "float32; RecurrentGemma keeps k − 1", "transformers/cache_utils.py: LinearAttentionLayer; "
+             "models/recurrent_gemma/modeling_recurrent_gemma.py: RecurrentGemmaRecurrentBlock"),
         Rule("共用快取的層什麼都不存", "a layer that shares another's cache stores nothing",
              "transformers/cache_utils.py: DummyLayer, get_layer_types_and_kwargs"),
         Rule("Falcon-40B（new_decoder_architecture）與 MPT 每個查詢頭各存一份 K 與 V",
@@ -100,7 +101,7 @@ RULES = {
         Rule("QuantizedCache 只給每層都留全部 token 的模型；fp8 一個張量一個尺度，整數每 64 個值一組，最近 128 個 token 不量化",
              "a QuantizedCache is for models whose layers all keep all tokens; fp8 has a scale per tensor, integers one per 64 "
              "values and 128 tokens that stay as they are",
-             "transformers/cache_utils.py: QuantizedCache, Fp8QuantizedLayer, QuantizedLayer"),
+             "transformers/cache_utils.py: QuantizedCache, Fp8QuantizedLayer, QuantizedLayer, HQQQuantizedLayer"),
     ),
     "llama.cpp": (
         Rule("n_ctx 進位到 256 的倍數；各序列分開時每個序列再進位一次",

@@ -3,15 +3,17 @@
 Every pool keeps one page, or one state, more than it hands out: writes of padded batches go there.
 """
 
+from fractions import Fraction
+
 from kvlib.engines.plan import Ask, Engine, Line, ceil_to, last_first, short_of
 from kvlib.engines.rules import RULES, VERSIONS
 from kvlib.errors import SpecError
 from kvlib.i18n import T
 
-WINDOW_SHARE = 0.8
-"""Token slots of the window pool for each slot of the full pool."""
+WINDOW_SHARE = Fraction(8, 10)
+"""Token slots of the window pool for each slot of the full pool. SGLang computes with floats; the shares here are exact."""
 
-STATE_SHARE = 0.9
+STATE_SHARE = Fraction(9, 10)
 """Memory of the states for each byte that the token pools take."""
 
 STATES_PER_REQUEST = 3
@@ -79,7 +81,7 @@ def allocate(ask: Ask) -> dict:
     states = ask.batch * _states(ask) if state else 0
     memory = ask.pool_bytes
     if memory is not None and state:
-        share = memory * 9 // 19 if full or window else memory  # STATE_SHARE / (1 + STATE_SHARE)
+        share = int(memory * STATE_SHARE / (1 + STATE_SHARE)) if full or window else memory
         states = max(0, share // state - 1)
         memory -= (states + 1) * state
     if memory is None:

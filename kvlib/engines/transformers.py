@@ -28,9 +28,13 @@ def _kept(layer: Layer, n_tokens: int) -> int:
 
 
 def _state(layer: Layer, tp: int) -> int:
-    """Bytes of a layer's recurrent state: one input more than the convolution needs, and the matrix in float32."""
-    parts = [replace(part, matrix_dtype="fp32") for part in layer.state_parts]
-    return sum(part.nbytes(tp, more_taps=1) for part in parts) or layer.state_bytes
+    """Bytes of a layer's recurrent state: one input more than the convolution needs, and the matrix in float32.
+
+    A recurrence of one value per channel is RecurrentGemma's (RG-LRU), whose layers hold it without a cache and keep no more
+    inputs than they need.
+    """
+    parts = [(replace(part, matrix_dtype="fp32"), part.matrix != part.channels) for part in layer.state_parts]
+    return sum(part.nbytes(tp, more_taps=more) for part, more in parts) or layer.state_bytes
 
 
 def _lines(ask: Ask, kept) -> tuple[Line, ...]:
@@ -105,6 +109,6 @@ ENGINE = Engine(
     admit=admit,
     allocate=allocate,
     rules=RULES["transformers"],
-    formats=("fp32", "bf16", "fp16", "fp8", "int8", "int4", "int4_g64"),
+    formats=("fp32", "bf16", "fp16", "fp8", "int8_g64", "int4_g64"),
     facts={"tokens": ("每個序列 {:,} 個 token 的位置", "tokens per sequence: {:,}")},
 )

@@ -3,7 +3,7 @@
 import re
 
 from kvlib.gguf.file import Head
-from kvlib.spec import Weight
+from kvlib.spec import FileTensors, Weight
 
 PARTS = (("norm", "norm"), ("token_embd", "embedding"), ("position_embd", "embedding"), ("exps", "experts"), ("ssm", "recurrent"),
          ("attn", "attention"), ("ffn", "feed-forward"))  # fmt: skip
@@ -11,17 +11,18 @@ PARTS = (("norm", "norm"), ("token_embd", "embedding"), ("position_embd", "embed
 
 
 def stored(head: Head, architecture: str) -> dict:
-    """The quantization_config of the file: its tensors, and their bytes in the file; for a split model how many files there are.
+    """What the config says of the file's tensors: how they are stored, and, as "file_tensors", the FileTensors themselves.
 
-    Nothing where the file holds no tensors.
+    A split model has no file_tensors, since the other files are not read. Nothing where the file holds no tensors.
     """
+    quantization = {"quantization_config": {"quant_method": "gguf"}}
     if head.n_files > 1:
-        return {"quantization_config": {"quant_method": "gguf", "n_files": head.n_files}}
+        return quantization
     if not head.tensors:
         return {}
     top_k = head.values.get(f"{architecture}.expert_used_count")
-    return {"quantization_config": {"quant_method": "gguf", "nbytes": sum(t.nbytes for t in head.tensors.values()),
-                                    "weights": _weights(head, top_k if isinstance(top_k, int) else None)}}  # fmt: skip
+    weights = _weights(head, top_k if isinstance(top_k, int) else None)
+    return quantization | {"file_tensors": FileTensors(weights, sum(t.nbytes for t in head.tensors.values()))}
 
 
 def _weights(head: Head, top_k: int | None) -> tuple[Weight, ...]:

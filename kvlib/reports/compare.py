@@ -9,6 +9,7 @@ from kvlib.errors import SpecError
 from kvlib.hardware import GPU
 from kvlib.i18n import T
 from kvlib.memory import KVGrowth, kv_bytes, kv_growth
+from kvlib.reports.fit import held_back
 from kvlib.reports.screen import console, literal, say, show_notes, show_table, table
 from kvlib.reports.words import engine_note, params, repeated, stored_as
 from kvlib.spec import ModelSpec
@@ -74,6 +75,8 @@ class Side:
             "n_active_params": active,
             "weight_dtype": self.weight_dtype,
             "weights": self.weights,
+            "runtime": self.budget and self.budget.runtime,
+            "activations": self.budget and self.budget.activations,
             "sequences": lengths[0]["sequences"],
             "max_sequences": lengths[0]["max_sequences"],
             "lengths": lengths,
@@ -122,6 +125,8 @@ class Comparison:
         if cards and cards.n > 1:
             say(out, T(f"KV：一個序列在 {cards.n} 張卡上合計的位元組；序列：這些卡一共放得下幾個",
                        f"KV: bytes of one sequence on all {cards.n} cards together; seqs: how many these cards hold"))  # fmt: skip
+        if ledger := next((side.budget for side in self.sides if side.budget), None):
+            say(out, held_back(ledger))
         whose: dict[str, list[str]] = {}
         for side in self.sides:
             for note in side.notes:

@@ -2,11 +2,18 @@
 
 from dataclasses import dataclass
 
+from kvlib.budget import Budget
 from kvlib.fit import Reading, longest_sequence
 from kvlib.i18n import T
 from kvlib.reports.screen import bold, console, gb, say, sequences, show_notes, show_table, table
 from kvlib.reports.words import engine_note, one_sequence, stored_words
-from kvlib.units import format_bytes
+from kvlib.units import GB, format_bytes
+
+
+def held_back(budget: Budget) -> str:
+    """What is taken from the cards besides the weights: "also taken from the cards: runtime 2 × 3 GB"."""
+    text = T("卡上另外扣掉：執行環境 ", "also taken from the cards: runtime ") + f"{budget.n_gpus} × {budget.runtime / budget.n_gpus / GB:g} GB"
+    return text + (T("，啟動值 ", ", activations ") + f"{gb(budget.activations)} GB" if budget.activations else "")
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,8 @@ class FitReport:
             "kv_dtype": b.kv_dtype,
             "weight_dtype": self.weight_dtype,
             "weights": b.weights,
+            "runtime": b.runtime,
+            "activations": b.activations,
             "n_tokens": self.n_tokens,
             "n_sequences": self.sequences,
             "block_size": self.block_size,
@@ -73,6 +82,7 @@ class FitReport:
         out.print(T("權重 ", "weights ") + format_bytes(b.weights, "GB") + (T(f"（{stored}）", f" ({stored})") if stored else "")
                   + T("；一個序列 ", "; one sequence of ") + f"{n:,} {T('個 token', 'tokens')} " + format_bytes(b.kv_per_sequence(n))
                   + (f" = {by_card}" if by_card else ""))  # fmt: skip
+        say(out, held_back(b), "")
         many = self.sequences > 1
         shown = table(T("容量", "capacity"), T("利用率", "use"), T("留給 KV\nGB", "left for KV\nGB"), T("一個序列\n最長 token", "longest\nsequence"),
                       T("放得下的\n序列", "sequences\nthat fit"), T("最少幾張卡\n放 1 個", "fewest cards\nfor 1"),

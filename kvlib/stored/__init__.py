@@ -15,20 +15,26 @@ from kvlib.stored.options import WAY_OUT
 from kvlib.stored.packing import Packing
 from kvlib.stored.packings import METHODS
 
+USUAL = {"fp8": "bf16", "mxfp4": "bf16"}
+"""The dtype of what is not packed where a config leaves it out: gpt-oss and MiniMax-M2 do. GPTQ and AWQ have no usual one."""
+
 
 def stored_bytes(weights: tuple[Weight, ...], n_layers: int, quantization: Mapping | None, dtype: object) -> int:
     """Bytes of `weights` stored as `quantization` says, everything else in `dtype`.
 
-    Raises SpecError for a method, or an option of one, that kvlib does not know.
+    Raises SpecError when the dtype is absent, and for a method, or an option of one, that kvlib does not know.
     """
-    plain = nbytes(sum(w.n_params for w in weights), dtype)
     if not quantization:
-        return plain
-    method = quantization.get("quant_method") or ("bitsandbytes" if "load_in_4bit" in quantization else None)
+        return _plain(weights, dtype)
+    method = quantization.get("quant_method") or ("bitsandbytes" if {"load_in_4bit", "load_in_8bit"} & quantization.keys() else None)
+    if method == "gguf":
+        raise SpecError("quantization_config.quant_method is 'gguf', whose bytes are known only where one .gguf file holds all tensors "
+                        f"(of a split model only the first file is read); {WAY_OUT}")  # fmt: skip
     if not isinstance(method, str) or method not in METHODS:
         raise SpecError(f"quantization_config.quant_method is {short(method)}; kvlib knows {', '.join(sorted(METHODS))}; "
                         f"{WAY_OUT}")  # fmt: skip
-    packing = METHODS[method](quantization)
+    packing, dtype = METHODS[method](quantization), dtype or USUAL.get(method)
+    plain = _plain(weights, dtype)
     skipped = Names("modules that are not quantised", packing.skipped, n_layers)
     only = Names("modules that are quantised", packing.only, n_layers)
     for w in (w for w in weights if len(w.shape) == 2 and w.part != "embedding"):
@@ -41,6 +47,12 @@ def stored_bytes(weights: tuple[Weight, ...], n_layers: int, quantization: Mappi
     skipped.refuse_unknown()
     only.refuse_unknown()
     return plain
+
+
+def _plain(weights: tuple[Weight, ...], dtype: object) -> int:
+    if not dtype:
+        raise SpecError("dtype (or torch_dtype) is absent, so how wide the checkpoint stores its values is not known; name a dtype")
+    return nbytes(sum(w.n_params for w in weights), dtype)
 
 
 def _packed_copies(weight: Weight, wanted: int, skipped: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from kvlib.errors import SpecError, short, whole
 
-WAY_OUT = "give the bytes of the weights yourself: weight_bytes= (--weight-gb)"
+WAY_OUT = "give the bytes of the weights, weight_bytes= (--weight-gb), or one dtype for all, weight_dtype= (--weight-dtype)"
 
 
 def names(config: Mapping, *keys: str) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def pair(name: str, value: object) -> tuple[int, int]:
 
 
 def group_size(config: Mapping) -> int:
-    """Values that share a scale, -1: all of one row."""
+    """Values that share a scale, -1: all of one row; absent: 128, the default of GPTQConfig and AwqConfig in transformers."""
     size = integer(config, "group_size", config.get("q_group_size", 128), minimum=-1)
     return size if size else integer(config, "group_size")
 

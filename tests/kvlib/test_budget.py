@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvlib import GB, GPUS, GiB, SpecError, kv_bytes, load_gpu, load_spec, memory_budget
+from kvlib import GB, GPUS, GiB, Layer, ModelSpec, SpecError, kv_bytes, load_gpu, load_spec, memory_budget
 
 SPEC = load_spec("llama-2-70b")
 
@@ -104,6 +104,12 @@ def test_a_program_sees_less_than_the_binary_reading_of_the_label(gpu):
 def test_query_heads_must_split_over_the_cards():
     with pytest.raises(SpecError, match="28 query heads"):
         memory_budget(load_spec("qwen2.5-7b"), n_gpus=8)
+
+
+def test_the_numbers_of_cards_that_work_are_listed():
+    spec = ModelSpec("test", (Layer(n_kv_heads=4, k_dim=64, v_dim=64),), n_heads=12, hidden_size=768)
+    with pytest.raises(SpecError, match=r"choose one of 1, 2, 4, 12$"):  # 6 divides the 12 query heads, not the 4 KV heads
+        memory_budget(spec, n_gpus=6, weight_bytes=0)
 
 
 def test_a_name_is_no_spec():

@@ -112,6 +112,18 @@ def test_capacity_and_utilization(capsys):
     assert (answer["capacity_convention"], answer["utilization"]) == ("reported", 0.9)
 
 
+def test_all_that_is_taken_from_the_cards_is_said(capsys):
+    args = ["llama-2-7b", "qwen2.5-7b", "--gpu", "h100-80gb", "--gpus", "8"]
+    llama, qwen = compared(capsys, *args)["models"]
+    assert (llama["runtime"], llama["activations"]) == (8 * 3 * 10**9, 0)
+    left = 8 * 80 * 10**9 - llama["weights"] - llama["runtime"] - llama["activations"]
+    assert llama["max_sequences"] == left // llama["lengths"][0]["kv_on_cards"]
+    assert (qwen["runtime"], qwen["activations"]) == (None, None)  # 28 query heads
+    for lang, words in (("en", "runtime 8 × 3 GB"), ("zh-TW", "執行環境 8 × 3 GB")):
+        assert words in printed(capsys, *args, "--lang", lang)
+    assert "runtime" not in printed(capsys, "llama-2-7b")
+
+
 def test_a_number_of_cards_needs_a_card(capsys):
     assert main(["compare", "llama-2-7b", "--gpus", "8"]) == 2
     assert "--gpu" in capsys.readouterr().err

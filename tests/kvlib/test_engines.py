@@ -265,7 +265,7 @@ def test_facts_are_said_in_words(lang):
     ("vllm", "q8_0", "'q8_0', which vllm does not store; choose one of fp32, bf16"), ("vllm", "bf16/fp8", "K and V alike"),
     ("llama.cpp", "fp8", "iq4_nl"), ("llama.cpp", "q8_0/int4", "'int4', which llama.cpp"), ("sglang", "int8", "mxfp8"),
     ("transformers", "q4_0", "int4_g64"), ("transformers", "fp8/bf16", "K and V alike"), ("llama.cpp", "nvfp4", "q8_0"),
-    ("sglang", "q8_0", "mxfp8"),
+    ("sglang", "q8_0", "mxfp8"), ("transformers", "int4", "int4_g64"), ("transformers", "int8", "int8_g64"),
 ])  # fmt: skip
 def test_a_format_that_the_engine_does_not_store_is_refused(engine, kv_dtype, words):
     for ask in (admission, allocation):
@@ -304,6 +304,13 @@ def test_the_formats_that_the_engine_stores_are_answered(engine):
         assert admission(spec, 128, engine, kv_dtype=name).nbytes >= kv_bytes(spec, 128, 1, name)
     if engine == "llama.cpp":
         assert admission(load_spec("llama-3-8b"), 128, engine, kv_dtype="q8_0/q4_0").nbytes
+
+
+def test_integers_in_transformers_have_a_scale_and_a_zero_per_64_values():
+    values = 32 * 4096 * 2 * 8 * 128
+    for name, width in (("int4_g64", values // 2), ("int8_g64", values)):
+        plan = admission(load_spec("llama-3-8b"), 4096, "transformers", kv_dtype=name)
+        assert plan.nbytes == width + values // 64 * (2 + 2)
 
 
 def test_a_quantised_cache_is_for_layers_that_keep_all_tokens():
@@ -357,6 +364,8 @@ def test_states_take_nine_nineteenths_of_the_memory():
     plan = allocation(spec, 100, "sglang", pool_bytes=19 * 10**6)
     assert plan.facts["states"] == 899  # 9 MB, less one spare state
     assert plan.facts["tokens"] == 10**7 // 2048
+    large = allocation(spec, 100, "sglang", pool_bytes=19 * 10**20 + 18)  # beyond what a float tells apart
+    assert large.facts["states"] == 9 * 10**20 // 10_000 - 1
 
 
 # transformers: the real caches
@@ -449,6 +458,21 @@ def test_the_states_of_a_hybrid_are_those_of_its_real_cache(model_type):
     assert held
     assert bytes_of(admission(spec, 20, "transformers", batch=3), "state") == held
     assert bytes_of(allocation(spec, 20, "transformers", batch=3), "state") == held
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_recurrent_gemma_keeps_no_more_inputs_than_its_convolution_needs():
+    config = AutoConfig.for_model("recurrent_gemma", num_hidden_layers=3, hidden_size=64, intermediate_size=64, lru_width=64,
+                                  num_attention_heads=4, vocab_size=64, attention_window_size=16)  # fmt: skip
+    net = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+    with torch.no_grad():
+        net(torch.randint(0, 64, (3, 20)))
+    states = [t for module in net.modules() for t in map(vars(module).get, ("conv1d_state", "recurrent_states"))]
+    held = sum(t.nbytes for t in states if isinstance(t, torch.Tensor))
+    spec = load_spec(config.to_dict() | {"dtype": "bfloat16"})
+    assert held == bytes_of(admission(spec, 20, "transformers", batch=3), "state") > 0
+    one = admission(load_spec("recurrentgemma-2b"), 1, "transformers")
+    assert bytes_of(one, "state") == 18 * (2560 * 3 * 2 + 2560 * 4) == 18 * 25_600
 
 
 # llama.cpp

@@ -133,6 +133,17 @@ def test_the_command_says_what_the_library_says(capsys):
                                              **options)  # fmt: skip
 
 
+def test_all_that_is_taken_from_the_cards_is_said(capsys):
+    answer = fitted(capsys, "llama-2-70b", "--gpus", "2")
+    assert (answer["runtime"], answer["activations"]) == (2 * 3 * GB, 0)
+    for reading in answer["readings"]:
+        assert reading["capacity"] - answer["weights"] - answer["runtime"] - answer["activations"] == reading["left_for_kv"]
+    main(["fit", "llama-2-70b", "--gpus", "2", "--lang", "en"])
+    assert "runtime 2 × 3 GB" in capsys.readouterr().out
+    main(["fit", "llama-2-70b", "--gpus", "2", "--lang", "zh-TW"])
+    assert "執行環境 2 × 3 GB" in capsys.readouterr().out
+
+
 def test_exit_codes(tmp_path, capsys):
     assert main(["fit", "llama-2-70b", "--gpus", "2"]) == 0
     assert main(["fit", "llama-2-70b"]) == 1

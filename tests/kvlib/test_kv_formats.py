@@ -8,12 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvlib import Layer, SpecError, kv_bytes, load_spec
+from kvlib.engines import ENGINES
 from kvlib.kv_formats import KV_FORMATS, kv_name, kv_pair, token_bytes
 
 LLAMA_3_8B = {
     "fp32": 262_144, "bf16": 131_072, "fp16": 131_072, "fp8": 65_536, "int8": 65_536, "int4": 32_768,
     "fp8_per_token_head": 67_584, "int8_per_token_head": 67_584, "int4_per_token_head": 34_816,
-    "int4_g64": 36_864, "nvfp4": 36_864, "mxfp8": 67_584,
+    "int8_g64": 69_632, "int4_g64": 36_864, "nvfp4": 36_864, "mxfp8": 67_584,
     "q8_0": 69_632, "q5_1": 49_152, "q5_0": 45_056, "q4_1": 40_960, "q4_0": 36_864, "iq4_nl": 36_864,
 }  # fmt: skip
 """Bytes per token: 32 layers, 8 KV heads of 128, so 65,536 values and 512 heads' vectors."""
@@ -22,7 +23,8 @@ LLAMA_3_8B = {
 LAYOUTS = {
     "fp32": (32, None, 0), "bf16": (16, None, 0), "fp16": (16, None, 0), "fp8": (8, None, 0), "int8": (8, None, 0),
     "int4": (4, None, 0), "fp8_per_token_head": (8, None, 4), "int8_per_token_head": (8, None, 4),
-    "int4_per_token_head": (4, None, 4), "int4_g64": (4, 64, 2 + 2), "nvfp4": (4, 16, 1), "mxfp8": (8, 32, 1),
+    "int4_per_token_head": (4, None, 4), "int4_g64": (4, 64, 2 + 2), "int8_g64": (8, 64, 2 + 2),
+    "nvfp4": (4, 16, 1), "mxfp8": (8, 32, 1),
     "q8_0": (8, 32, 2), "q5_1": (5, 32, 2 + 2), "q5_0": (5, 32, 2), "q4_1": (4, 32, 2 + 2), "q4_0": (4, 32, 2),
     "iq4_nl": (4, 32, 2),
 }  # fmt: skip
@@ -121,6 +123,15 @@ def test_groups_of_64_take_what_packed_words_and_half_scales_take():
     words = torch.zeros(2, 8, 7, 128 // 8, dtype=torch.int32)  # eight 4-bit values in a word
     scale_and_zero = torch.zeros(2, 2, 8, 7, 128 // 64, dtype=torch.float16)
     assert 7 * token_bytes(one_layer(8), "int4_g64") == words.nbytes + scale_and_zero.nbytes
+    values = torch.zeros(2, 8, 7, 128, dtype=torch.uint8)
+    assert 7 * token_bytes(one_layer(8), "int8_g64") == values.nbytes + scale_and_zero.nbytes
+
+
+def test_a_format_that_an_engine_offers_is_not_said_to_have_none():
+    offered = {name for engine in ENGINES.values() for name in engine.formats}
+    for word in ("no engine", "none of the engines"):
+        assert not [name for name in offered if word in KV_FORMATS[name].source]
+    assert set(KV_FORMATS) - offered == {"int8", "int4"}  # without scales nobody stores them
 
 
 def test_the_packed_latent_of_deepseek():
