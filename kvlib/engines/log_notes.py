@@ -63,7 +63,7 @@ def _memory(lines: Lines, x: Reading, n: int | None) -> list[tuple[object, str]]
         (lines.ranks, T("各卡印出的數字不同，所有的卡都用最小的。", "The ranks print different numbers; all take the smallest.")),
         (less_on_another_rank(x, lines, n), T(
             f"印出的 token 數相當於 {format_bytes(held)}，比這一行的 {lines.memory} GiB 少："
-            "可能是沒印出記憶體的另一張卡剩得更少，也可能是模型不對。給每張卡的紀錄才分得出來。",
+            "可能是沒印出記憶體的另一張卡剩得更少，也可能是模型不對。要有每張卡的那一行才分得出來。",
             f"The printed tokens take {format_bytes(held)}, less than the {lines.memory} GiB of this line: "
             "another rank, which did not print its memory, may have had less left, or the model is another one. The lines of all "
             "ranks would tell.")),

@@ -157,6 +157,6 @@ def sparse_layers(fields: Fields, layout: Layout, n_layers: int) -> list[bool]:
 
 def _one_of(fields: Fields, name: str, values: list, no: object, yes: object) -> list[bool]:
     """Which entries of a list are `yes`. Raises SpecError for one that is neither."""
-    if (other := next((value for value in values if value not in (no, yes)), None)) is not None:
-        raise SpecError(f"{fields.where}: {name} has the entry {short(other)}; expected {no!r} or {yes!r}")
+    if unknown := [value for value in values if value not in (no, yes)]:
+        raise SpecError(f"{fields.where}: {name} has the entry {short(unknown[0])}; expected {no!r} or {yes!r}")
     return [value == yes for value in values]

@@ -26,7 +26,8 @@ class LogReport:
         say(out, T("一個區塊：", "one block: ") + f"{x.reading.unit} = {x.reading.block:,} B")
         shown = table("", T("紀錄", "log"), T("算出來", "computed"), T("算式", "arithmetic"), "", right=(1, 2), dim=(3,), fold=(0, 3))
         for check in x.checks:
-            verdict = f"[{'green' if check.agree or check.explained else 'red'}]{check.verdict}[/]"
+            colour = "yellow" if check.undecided else "green" if check.agree or check.explained else "red"
+            verdict = f"[{colour}]{check.verdict}[/]"
             shown.add_row(check.label, check.logged, check.computed, check.formula, verdict)
         show_table(out, shown)
         say(out, x.conclusion, "bold")

@@ -28,6 +28,8 @@ FUSED = {"gate_proj": ("gate_proj", "gate_up_proj", "w1", "dense_h_to_4h"),
          "down_proj": ("down_proj", "w2", "dense_4h_to_h", "fc2", "c_proj", "fc_out")}  # fmt: skip
 PARTS = {"gate_up_proj": ("gate_proj", "up_proj"), "qkv_proj": ("q_proj", "k_proj", "v_proj")}
 """Maps that some checkpoints fuse into one, whose name ends like that of a part."""
+SPLIT = ({"in_proj_qkv", "in_proj_z"}, {"in_proj_b", "in_proj_a"})
+"""Maps that together are one tensor of ours."""
 IRRELEVANT = re.compile(r"norm|embed|vision|visual|image|audio|projector|wte|wpe|conv1d|patch|ln_|mtp|eh_proj|shared_head|bias|lm_head")
 """Names of modules that are no linear map of a text decoder, or of a head that is tied."""
 
@@ -72,14 +74,19 @@ class Names:
                 raise SpecError(f"the list of {self.what} names {short(entry)}, and which tensors that means is not known; {WAY_OUT}")  # fmt: skip
 
     def _named(self, paths: Iterable[str]) -> bool:
-        found = False
+        found = set()
         for path in paths:
             starts = {path[: m.start()] for m in re.finditer(r"\.|$", path)}
             met = (starts & self.plain) | {e for e in self.endings if f".{path}".endswith(f".{e}")}
             met |= {entry for entry in self.expressions if self._matches(entry, path)}
             self.met |= met
-            found = found or bool(met)
-        return found
+            if met:
+                found.add(path.rpartition(".")[2])
+        for parts in SPLIT:
+            if 0 < len(found & parts) < len(parts):
+                raise SpecError(f"the list of {self.what} names {', '.join(sorted(found & parts))} and not all of "
+                                f"{', '.join(sorted(parts))}; {WAY_OUT}")  # fmt: skip
+        return bool(found)
 
     def _matches(self, entry: str, path: str) -> bool:
         """Does the expression match? SpecError where it names a fused map and only some of the maps that are fused in it."""

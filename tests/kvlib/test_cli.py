@@ -274,9 +274,14 @@ def test_a_quantisation_that_kvlib_cannot_size_is_said(tmp_path, capsys):
               "intermediate_size": 128, "vocab_size": 100, "dtype": "bfloat16", "quantization_config": {"quant_method": "strange"}}  # fmt: skip
     path = tmp_path / "config.json"
     path.write_text(json.dumps(fields))
-    answer = budgeted(capsys, str(path))
-    assert answer["weight_dtype"] == "bf16" and answer["weights"] == 2 * answer["n_params"]
-    assert "'strange'" in answer["notes"][-1] and "bf16" in answer["notes"][-1]
+    for command in ("budget", "fit"):
+        assert main([command, str(path)]) == 2
+        said = capsys.readouterr().err
+        assert "'strange'" in said and "--weight-gb" in said and "--weight-dtype" in said
+    assert budgeted(capsys, str(path), "--weight-dtype", "fp8")["weights"] == load_spec(path).n_params
+    assert main(["compare", str(path), "--json"]) == 0
+    side = json.loads(capsys.readouterr().out)["models"][0]
+    assert side["weights"] is None and "'strange'" in side["notes"][-1]
     path.write_text(json.dumps(fields | {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32, "zero_point": True}}))
     assert budgeted(capsys, str(path))["weight_dtype"] == "stored"
     main(["budget", str(path)])
@@ -301,15 +306,28 @@ def test_weights_that_kvlib_cannot_count_are_counted_by_transformers(tmp_path, c
         assert any("transformers builds" in note for note in answer["notes"])
 
 
+def test_what_transformers_counts_is_the_model_with_its_replaced_fields(tmp_path, capsys):
+    """A decoder inside a multi-modal config: --set reaches it, and the outer config's tied head holds for it."""
+    pytest.importorskip("transformers")
+    path = tmp_path / "config.json"
+    outer = {"model_type": "brand_new_vl", "text_config": UNCOUNTED | {"tie_word_embeddings": False}, "tie_word_embeddings": False}
+    path.write_text(json.dumps(outer))
+    untied = budgeted(capsys, str(path))["n_params"]
+    more = budgeted(capsys, str(path), "--set", f"num_hidden_layers={UNCOUNTED['num_hidden_layers'] + 1}")["n_params"]
+    assert more > untied
+    path.write_text(json.dumps(outer | {"tie_word_embeddings": True}))
+    assert untied - budgeted(capsys, str(path))["n_params"] == UNCOUNTED["vocab_size"] * UNCOUNTED["hidden_size"]
+
+
 def test_what_transformers_counts_is_not_packed_by_our_rules(tmp_path, capsys):
     pytest.importorskip("transformers")
     path = tmp_path / "config.json"
     path.write_text(json.dumps(UNCOUNTED | {"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 32}}))
-    answer = budgeted(capsys, str(path))
-    assert (answer["weight_dtype"], answer["weights"]) == ("bf16", 2 * answer["n_params"])
-    assert "bf16" in answer["notes"][-1]
-    assert main(["budget", str(path), "--weight-dtype", "stored"]) == 2
-    assert "--weight-gb" in capsys.readouterr().err
+    for stored in ([], ["--weight-dtype", "stored"]):
+        assert main(["budget", str(path), *stored]) == 2
+        assert "--weight-gb" in capsys.readouterr().err
+    answer = budgeted(capsys, str(path), "--weight-dtype", "bf16")
+    assert answer["weights"] == 2 * answer["n_params"] > 0
 
 
 def test_without_transformers_the_weights_have_to_be_given(tmp_path, capsys, monkeypatch):

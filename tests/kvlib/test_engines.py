@@ -359,6 +359,12 @@ def test_the_smallest_sglang_pools_let_the_batch_in(n_tokens, batch, page):
     assert bytes_of(asked, "window") < pool.facts["window_tokens"] * 2048
 
 
+def test_the_shares_of_sglang_s_pools_are_exact():
+    # five tokens of 2,048 B, and four fifths as many in the window pool; 2,048 + 0.8 · 2,048 as a float is a little too much
+    plan = allocation(model(Layer(**HEADS), Layer(**HEADS, window=64)), 1, "sglang", pool_bytes=5 * 2048 + 4 * 2048)
+    assert (plan.facts["tokens"], plan.facts["window_tokens"]) == (5, 4)
+
+
 def test_states_take_nine_nineteenths_of_the_memory():
     spec = model(Layer(**HEADS), Layer(state_bytes=10_000))
     plan = allocation(spec, 100, "sglang", pool_bytes=19 * 10**6)

@@ -6,7 +6,7 @@ A fixed sample runs here; FUZZ_CASES=10000 draws that many new cases over the fo
 import json
 import os
 from collections.abc import Iterator
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from copy import deepcopy
 from importlib.resources import files
 from io import StringIO
@@ -108,6 +108,8 @@ def hangs_together(spec: ModelSpec, kv_dtype: object, tp: int, batch: int) -> No
         if n >= full:
             assert total[n] == batch * (growth.constant + growth.capped + n * growth.per_token_late)
     assert spec.weights is None or (type(spec.n_params) is int and spec.n_params >= 0)
+    with suppress(SpecError):
+        assert type(spec.weight_bytes("stored")) is int and spec.weight_bytes("stored") >= 0
 
 
 @fuzz

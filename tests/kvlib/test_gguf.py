@@ -305,6 +305,15 @@ def test_the_weights_of_a_file_are_its_tensors(tmp_path):
     assert {(w.name, w.count) for w in spec.weights if "attn" in w.name} == {("attn_q.weight", 2)}
 
 
+def test_a_json_does_not_pass_for_the_tensors_of_a_file():
+    """Neither a negative number of bytes nor weights of its own."""
+    plain = {"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+             "intermediate_size": 128, "vocab_size": 100, "dtype": "bfloat16"}  # fmt: skip
+    spec = load_spec(plain | {"file_tensors": {"nbytes": -5, "weights": []}})
+    assert spec.stored_nbytes is None
+    assert spec.weight_bytes("stored") == 2 * load_spec(plain).n_params > 0
+
+
 def test_a_file_can_be_budgeted(tmp_path, capsys, monkeypatch):
     from kvlib.cli import main
 
@@ -323,9 +332,11 @@ def test_of_a_split_file_only_the_first_was_seen(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     path = str(write_quantised(tmp_path / "m.gguf", {".split.count": 3}, TENSORS))
-    assert main(["budget", path, "--json"]) == 0
+    assert main(["budget", path]) == 2
+    said = capsys.readouterr().err
+    assert "only the first file is read" in said and "--weight-gb" in said and "--weight-dtype" in said
+    assert main(["budget", path, "--weight-dtype", "bf16", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
-    assert answer["weight_dtype"] == "bf16" and any("only the first of 3 files" in note for note in answer["notes"])
     assert answer["weights"] == 2 * answer["n_params"] != STORED
 
 

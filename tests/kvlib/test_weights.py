@@ -98,6 +98,33 @@ def test_a_width_of_its_own_for_every_layer_is_read():
         load_spec(config | {"intermediate_size": [10, 20, 30, 40]})
 
 
+def test_recurrent_layers_that_no_row_describes_leave_the_weights_unknown():
+    config = make_config("llama", num_hidden_layers=4).to_dict()
+    config |= {"layer_types": ["linear_attention"] * 3 + ["full_attention"], "linear_num_value_heads": 4, "linear_num_key_heads": 2,
+               "linear_key_head_dim": 16, "linear_value_head_dim": 16, "linear_conv_kernel_dim": 4}  # fmt: skip
+    spec = load_spec(config)
+    assert spec.weights is None
+    assert "recurrent" in spec.unknown_weights and "'llama'" in spec.unknown_weights
+
+
+BASE_MOE = {"model_type": "qwen3_moe", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+            "head_dim": 16, "intermediate_size": 128, "vocab_size": 100, "num_experts": 4, "num_experts_per_tok": 2,
+            "moe_intermediate_size": 32, "tie_word_embeddings": False}  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "values", "wrong"), [
+    ("mlp_layer_types", ["moe", "dense"], "'moe'"), ("mlp_layer_types", ["dense", None], "None"),
+    ("moe_layer_freq", [0, 2], "2"), ("moe_layer_freq", [[1], 0], r"\[1\]"),
+])  # fmt: skip
+def test_a_list_of_sparse_layers_has_no_third_word(field, values, wrong):
+    with pytest.raises(SpecError, match=f"{field} has the entry {wrong}; expected"):
+        load_spec(BASE_MOE | {field: values})
+    for words in (["dense", "sparse"], ["sparse", "sparse"]):
+        given = words if field == "mlp_layer_types" else [int(word == "sparse") for word in words]
+        experts = [w for w in load_spec(BASE_MOE | {field: given}).weights if w.name == "experts.up_proj"]
+        assert sum(w.count for w in experts) == 4 * words.count("sparse")
+
+
 def test_numbers_that_are_lists_of_equal_entries_are_read_and_others_leave_the_weights_unknown():
     """Hunyuan's configs list the experts per token of every layer."""
     config = make_config("hunyuan_v1_moe", num_hidden_layers=3, head_dim=128, num_experts=4, moe_topk=2).to_dict()
@@ -179,14 +206,34 @@ def test_counting_in_the_built_model_gives_what_the_row_gives(preset):
 
 def test_counting_in_the_built_model_knows_which_experts_a_token_uses():
     config = make_config("mixtral", num_hidden_layers=3, num_local_experts=8, num_experts_per_tok=2).to_dict()
-    counted = sum(w.n_active_params for w in weights_by_transformers(config))
-    assert counted == load_spec(config).n_active_params
+    weights, active_known = weights_by_transformers(config)
+    assert active_known
+    assert sum(w.n_active_params for w in weights) == load_spec(config).n_active_params
+
+
+@pytest.mark.parametrize(("model_type", "changes", "known"), [
+    ("gpt_oss", {}, True), ("qwen3_moe", {}, True), ("deepseek_v3", {"num_hidden_layers": 4}, True), ("llama", {}, True),
+    ("mixtral", {"num_experts_per_tok": None}, False),  # how many a token uses is not said
+    ("jetmoe", {}, False),  # experts, of attention too, in tensors whose names do not say so
+])  # fmt: skip
+def test_active_parameters_are_told_only_where_every_expert_is_known(model_type, changes, known):
+    changes = {"num_hidden_layers": 2} | changes
+    config = make_config(model_type, **{k: v for k, v in changes.items() if v is not None}).to_dict()
+    config = {k: v for k, v in config.items() if changes.get(k, v) is not None}
+    by_row = load_spec(config, encoder_tokens=0)
+    weights, active_known = weights_by_transformers(config)
+    assert active_known == known
+    if known and by_row.weights:
+        assert sum(w.n_active_params for w in weights) == by_row.n_active_params
+    if not known:
+        counted = with_counted_weights(by_row, config)
+        assert counted.n_params and counted.n_active_params is None
 
 
 def test_a_class_without_a_row_can_be_counted_all_the_same():
     """RWKV-4 with two layers of 5 h² and 2 · h · 4h values and 11 vectors each, two embeddings, and four norm vectors."""
     config, h, vocab = make_config("rwkv", num_hidden_layers=2).to_dict(), 4096, 50277
-    counted = sum(w.n_params for w in weights_by_transformers(config))
+    counted = sum(w.n_params for w in weights_by_transformers(config)[0])
     assert counted == 2 * (5 * h * h + 2 * h * 4 * h + 11 * h) + 2 * vocab * h + 4 * h
 
 

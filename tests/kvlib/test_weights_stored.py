@@ -141,6 +141,20 @@ def test_without_either_nothing_is_guessed():
     [
         ({"quant_method": "brand-new"}, "quant_method is 'brand-new'.*weight_bytes"),
         ({"bits": 4}, "quant_method is None"),
+        ({"quant_method": ["x"]}, r"quant_method is \['x'\].*weight_bytes"),
+        ({"quant_method": {"gptq": 4}}, "quant_method is {'gptq': 4}"),
+        ({"quant_method": "gguf", "nbytes": -5}, "one .gguf file.*weight-gb"),
+        ({"quant_method": "bitsandbytes"}, "load_in_8bit and load_in_4bit are both false.*weight-gb"),
+        ({"load_in_4bit": False, "load_in_8bit": None}, "load_in_8bit and load_in_4bit are both false"),
+        ({"load_in_4bit": True, "load_in_8bit": True}, "load_in_8bit and load_in_4bit are both true"),
+        ({"load_in_4bit": True, "load_in_8bit": "false"}, "load_in_8bit is 'false'; expected true or false"),
+        ({"load_in_4bit": True, "bnb_4bit_use_double_quant": "no"}, "bnb_4bit_use_double_quant is 'no'"),
+        (GPTQ | {"bits": 99}, "bits is 99; kvlib knows 2, 3, 4, 8.*weight-gb"), (AWQ | {"bits": 5}, "bits is 5"),
+        (GPTQ | {"lm_head": "no"}, "lm_head is 'no'"),
+        (group([1]), r"weights is \[1\]; expected an object"), (group({"num_bits": 8}, "all"), "input_activations is 'all'"),
+        (FP8 | {"modules_to_not_convert": ["proj"]}, "'proj'"),  # the end of every map's name, and the name of none
+        (FP8 | {"modules_to_not_convert": ["re:.*up_proj"]}, "names gate_up_proj and only some of gate_proj, up_proj.*weight-gb"),
+        (GPTQ | {"dynamic": {"-:.*v_proj": {}}}, "names qkv_proj and only some of q_proj, k_proj, v_proj"),
         (AWQ | {"version": "gemv"}, "version is 'gemv'"),
         (GPTQ | {"bits": "four"}, "bits is 'four'"),
         (GPTQ | {"group_size": 0}, "group_size is 0"),
@@ -211,6 +225,38 @@ def test_only_the_targets_of_a_group_are_packed():
     dense = targets("Linear") | {"sparsity_config": {"format": "dense"}, "transform_config": {}}
     assert load_spec("llama-3-8b", quantization_config=dense).weight_bytes("stored") == load_spec(
         "llama-3-8b", quantization_config=targets("Linear")).weight_bytes("stored")  # fmt: skip
+
+
+@pytest.mark.parametrize("names", [["up_proj"], ["mlp.up_proj"], ["*.up_proj"], [r"re:.*\.up_proj"]])
+def test_the_end_of_a_fused_map_s_name_is_not_that_map(names):
+    """up_proj, of 32 · 14,336 · 4,096 values, stays plain; gate_proj, which gate_up_proj also holds, does not."""
+    plain = load_spec("llama-3-8b", quantization_config=FP8 | {"modules_to_not_convert": names})
+    packed = load_spec("llama-3-8b", quantization_config=FP8)
+    n = 32 * 14336 * 4096
+    assert plain.weight_bytes("stored") - packed.weight_bytes("stored") == n - 4 * n // 128**2
+    fused = load_spec("llama-3-8b", quantization_config=FP8 | {"modules_to_not_convert": ["gate_up_proj"]})
+    assert fused.weight_bytes("stored") - packed.weight_bytes("stored") == 2 * (n - 4 * n // 128**2)
+
+
+def test_a_map_in_two_parts_is_left_alone_when_both_are_named():
+    """Gated DeltaNet's qkv and z are one tensor here; a list that names z alone says nothing about it as a whole."""
+    def listed(*names: str) -> int:
+        return load_spec("qwen3-next-80b-a3b", quantization_config=FP8 | {"modules_to_not_convert": list(names)}).weight_bytes("stored")
+
+    assert listed("in_proj_qkv", "in_proj_z") == listed("in_proj_qkvz") > listed()
+    with pytest.raises(SpecError, match="names in_proj_z and not all of in_proj_qkv, in_proj_z.*weight-gb"):
+        listed("in_proj_z")
+
+
+@pytest.mark.parametrize("quantization", [AWQ, GPTQ])
+def test_a_quantised_checkpoint_whose_dtype_is_absent_is_not_guessed(quantization):
+    config = make_config("llama").to_dict() | {"quantization_config": quantization}
+    for name in ("dtype", "torch_dtype"):
+        config.pop(name, None)
+    with pytest.raises(SpecError, match="torch_dtype.* is absent"):
+        load_spec(config).weight_bytes("stored")
+    half = load_spec(config | {"dtype": "float16"}).weight_bytes("stored")
+    assert 0 < half < load_spec(config | {"dtype": "float32"}).weight_bytes("stored")
 
 
 def test_a_list_of_names_that_means_only_some_layers_leaves_those_plain():
