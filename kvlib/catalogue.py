@@ -67,8 +67,8 @@ def _kept(layer: Layer) -> str:
         parts.append(T(f"潛在向量 {layer.latent}", f"latent {layer.latent}"))
     if layer.n_kv_heads:
         parts.append(f"{layer.n_kv_heads} × ({layer.k_dim} + {layer.v_dim})")
-    if layer.token_bytes:
-        parts.append(T(f"索引 {layer.token_bytes} B", f"index {layer.token_bytes} B"))
+    if layer.index_bytes:
+        parts.append(T(f"索引 {layer.index_bytes} B", f"index {layer.index_bytes} B"))
     if layer.window:
         parts.append(T(f"視窗 {layer.window:,}", f"window {layer.window:,}"))
     if layer.chunk:

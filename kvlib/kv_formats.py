@@ -139,4 +139,4 @@ def token_bytes(layer: Layer, kv_dtype: object = "bf16", tp: int = 1) -> int:
     if layer.shared_with is not None:
         return 0
     latent = k.nbytes(layer.latent, rope=layer.latent_rope)
-    return k.nbytes(layer.k_dim, heads) + v.nbytes(layer.v_dim, heads) + latent + layer.token_bytes
+    return k.nbytes(layer.k_dim, heads) + v.nbytes(layer.v_dim, heads) + latent + layer.index_bytes

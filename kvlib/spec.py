@@ -43,7 +43,7 @@ class Layer:
     n_kv_heads, k_dim, v_dim: values per token are n_kv_heads · (k_dim + v_dim).
     latent: values per token that all heads share, instead of heads (MLA: latent rank + rotary part).
     latent_rope: how many of `latent` are the rotary part, which some formats store at full width.
-    token_bytes: bytes per retained token that the KV dtype does not change (a sparse indexer's keys with their scales).
+    index_bytes: bytes per retained token that the KV dtype does not change (a sparse indexer's keys with their scales).
     window: the layer retains at most the last `window` tokens; None retains all; 0 keeps no token of its own sequence.
     chunk: the layer attends within chunks of this many tokens and retains at most one chunk; None has no chunks.
     cross_tokens: tokens of another sequence (encoder frames, image patches) whose K and V it keeps as well, of the same
@@ -58,7 +58,7 @@ class Layer:
     v_dim: int = 0
     latent: int = 0
     latent_rope: int = 0
-    token_bytes: int = 0
+    index_bytes: int = 0
     window: int | None = None
     chunk: int | None = None
     cross_tokens: int = 0
@@ -67,7 +67,7 @@ class Layer:
     state_parts: tuple[StatePart, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("n_kv_heads", "k_dim", "v_dim", "latent", "latent_rope", "token_bytes", "cross_tokens", "state_bytes"):
+        for name in ("n_kv_heads", "k_dim", "v_dim", "latent", "latent_rope", "index_bytes", "cross_tokens", "state_bytes"):
             whole(f"Layer.{name}", getattr(self, name), minimum=0)
         for name, least in (("window", 0), ("chunk", 1)):
             if getattr(self, name) is not None:

@@ -44,7 +44,7 @@ def _layer(fields: Fields, family: Family, kind: str, encoder_tokens: int | None
         layer = replace(layer, chunk=fields.integer("attention_chunk_size"))
     if kind == "indexed_attention":
         width = fields.integer("index_head_dim")
-        layer = replace(layer, token_bytes=width + INDEX_SCALE * -(-width // INDEX_GROUP))
+        layer = replace(layer, index_bytes=width + INDEX_SCALE * -(-width // INDEX_GROUP))
     if kind in ("hybrid", "hybrid_sliding"):
         layer = _with_state(layer, fields, family)
     if kind == "cross_attention":

@@ -75,7 +75,7 @@ def _notes(ask: Ask) -> tuple[str, ...]:
         notes.append(T("llama.cpp 的遞迴狀態一律是 float32；這個模型只給了位元組數（state_bytes），照給的算",
                        "llama.cpp keeps recurrent states in float32; this model gives their bytes alone (state_bytes), which "
                        "are taken as they are"))  # fmt: skip
-    if any(layer.token_bytes for layer in ask.spec.layers):
+    if any(layer.index_bytes for layer in ask.spec.layers):
         notes.append(T("索引鍵按 vLLM 的 fp8 計；llama.cpp 以 K 的型別存放",
                        "index keys are counted in vLLM's fp8; llama.cpp keeps them in the type of K"))  # fmt: skip
     if ask.hybrid and any(layer.cap for layer in ask.spec.layers):

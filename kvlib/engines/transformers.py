@@ -90,7 +90,7 @@ def _notes(ask: Ask) -> tuple[str, ...]:
     if any(layer != cached for layer, cached in zip(ask.spec.layers, _cached(ask), strict=True)):
         notes.append(T(f"這個類別先把 K 與 V 複製給 {ask.spec.n_heads} 個查詢頭才存",
                        f"this class copies K and V to all {ask.spec.n_heads} query heads before it stores them"))  # fmt: skip
-    if any(layer.token_bytes for layer in ask.spec.layers):
+    if any(layer.index_bytes for layer in ask.spec.layers):
         notes.append(T("索引鍵按引擎的 fp8 計；transformers 以模型的型別存放",
                        "index keys are counted in the fp8 of serving engines; transformers keeps them in the model's dtype"))
     if (stored := kv_pair(ask.kv_dtype)[0]).bits < 16:

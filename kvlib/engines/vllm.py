@@ -21,7 +21,7 @@ PACKED = "fp8_ds_mla"
 def stored(ask: Ask) -> Ask:
     """The format that is kept: fp8 of a sparse latent (one with index keys) becomes FlashMLA's own, if it is of that shape."""
     kept = [layer for layer in ask.spec.layers if layer.values_per_token]
-    sparse = any(layer.latent and layer.token_bytes for layer in kept)
+    sparse = any(layer.latent and layer.index_bytes for layer in kept)
     fits = {(layer.latent - layer.latent_rope, layer.latent_rope) for layer in kept} == {KV_FORMATS[PACKED].latent}
     return replace(ask, kv_dtype=PACKED) if sparse and fits and kv_pair(ask.kv_dtype)[0].name == "fp8" else ask
 

@@ -102,7 +102,7 @@ class Estimate:
         bits = {f.bits for f in kv_pair(self.kv_dtype)}
         per_value = bits.pop() / 8 if len(bits) == 1 else 0
         own = [t for t in self.terms if t.values]
-        plain = all(t.token_bytes - t.layer.token_bytes == t.values * per_value for t in own)  # no scales, K and V alike
+        plain = all(t.token_bytes - t.layer.index_bytes == t.values * per_value for t in own)  # no scales, K and V alike
         rows = [row for t in self.terms for row in rows_of(t, self.batch, self.tp, plain)]
         shown = table(T("層", "layers"), T("留下", "keeps"), T("KV 頭 × (K + V)", "KV heads × (K + V)"), T("token", "tokens"),
                       T("位元組", "bytes"), right=(0, 3, 4), fold=(2,))  # fmt: skip

@@ -26,7 +26,7 @@ class Row:
 def rows_of(term: Term, batch: int, tp: int, plain: bool) -> Iterator[Row]:
     """The parts of one term: K and V, index keys, K and V of an encoder's tokens, recurrent state, or nothing."""
     layer, n = term.layer, term.n_layers
-    kv = term.token_bytes - layer.token_bytes
+    kv = term.token_bytes - layer.index_bytes
     one = _values(term, plain) if term.values else ""
     of = T("潛在向量", "latent") if layer.latent else T("K 與 V", "K and V")
     if layer.shared_with is not None:
@@ -34,9 +34,9 @@ def rows_of(term: Term, batch: int, tp: int, plain: bool) -> Iterator[Row]:
         yield Row(n, reads, "", None, 0)
     elif kv and layer.cap != 0:
         yield Row(n, _span(layer), one, term.retained, n * batch * term.retained * kv, of)
-    if layer.token_bytes and term.token_bytes and layer.cap != 0:
+    if layer.index_bytes and term.token_bytes and layer.cap != 0:
         index = T("索引鍵", "index keys")
-        yield Row(n, index, f"{layer.token_bytes} B", term.retained, n * batch * term.retained * layer.token_bytes, index)
+        yield Row(n, index, f"{layer.index_bytes} B", term.retained, n * batch * term.retained * layer.index_bytes, index)
     if layer.cross_tokens and term.token_bytes:
         cross = layer.cross_tokens
         yield Row(n, T("編碼器", "encoder"), one, cross, n * batch * cross * term.token_bytes, of)
@@ -72,4 +72,4 @@ def _values(term: Term, plain: bool) -> str:
         text = T("潛在向量 ", "latent ") + f"{layer.latent - layer.latent_rope}{rope}"
     else:
         text = f"{term.values // (layer.k_dim + layer.v_dim)} × ({layer.k_dim} + {layer.v_dim})"
-    return text + (f" = {term.values:,}" if plain else f" → {term.token_bytes - layer.token_bytes:,} B")
+    return text + (f" = {term.values:,}" if plain else f" → {term.token_bytes - layer.index_bytes:,} B")

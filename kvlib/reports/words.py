@@ -34,7 +34,7 @@ def repeated(budget: Budget) -> str:
     why = [T("每張卡都留整個潛在向量", "every card keeps the whole latent")] if any(layer.latent for layer in own) else []
     why += [T(f"{heads} 個 KV 頭，每個在 {n // heads} 張卡上各留一份", f"each of {heads} KV heads is on {n // heads} cards")
             for heads in sorted({layer.n_kv_heads for layer in own}) if 0 < heads < n]  # fmt: skip
-    if any(layer.token_bytes for layer in own) and not any(layer.latent for layer in own):
+    if any(layer.index_bytes for layer in own) and not any(layer.latent for layer in own):
         why.append(T("每張卡都留全部的索引鍵", "every card keeps all index keys"))
     if any(n * layer.rank_state_bytes(n) > layer.state_bytes for layer in own):
         why.append(T("遞迴狀態有幾份是重複的", "parts of the recurrent state are on several cards"))

@@ -50,7 +50,7 @@ def test_a_latent_is_whole_on_every_rank(engine):
 def test_the_packed_latent_and_the_index_keys_of_a_page():
     latent = Layer(latent=576, latent_rope=64)
     assert admission(model(latent), 64, kv_dtype="fp8_ds_mla").nbytes == 64 * 656
-    indexed = Layer(latent=576, latent_rope=64, token_bytes=132)
+    indexed = Layer(latent=576, latent_rope=64, index_bytes=132)
     assert admission(model(indexed), 64, kv_dtype="fp8_ds_mla").nbytes == 64 * (656 + 132)
 
 
@@ -294,7 +294,7 @@ def test_fp8_of_a_sparse_latent_is_flashmla_s_own_format(preset, kv_dtype, per_t
 
 
 def test_a_sparse_latent_of_another_shape_stays_plain_fp8():
-    assert admission(model(Layer(latent=320, latent_rope=64, token_bytes=132)), 16, kv_dtype="fp8").nbytes == 16 * (320 + 132)
+    assert admission(model(Layer(latent=320, latent_rope=64, index_bytes=132)), 16, kv_dtype="fp8").nbytes == 16 * (320 + 132)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -35,7 +35,7 @@ wide_layers = st.builds(
     k_dim=st.integers(1, 3).map(lambda n: 64 * n),
     v_dim=st.integers(1, 3).map(lambda n: 64 * n),
     latent=st.integers(0, 3).map(lambda n: 64 * n),
-    token_bytes=st.integers(0, 200),
+    index_bytes=st.integers(0, 200),
 )
 
 
@@ -72,7 +72,7 @@ def test_a_token_of_llama_3_8b_in_every_format(name, per_token):
 def test_the_formula_equals_a_walk_over_heads_and_groups(layer, k, v):
     counted = whole_bytes([walk(layer.k_dim, k) for _ in range(layer.n_kv_heads)])
     counted += whole_bytes([walk(layer.v_dim, v) for _ in range(layer.n_kv_heads)])
-    counted += whole_bytes([walk(layer.latent, k)]) + layer.token_bytes
+    counted += whole_bytes([walk(layer.latent, k)]) + layer.index_bytes
     assert token_bytes(layer, (k, v)) == counted
 
 
@@ -140,7 +140,7 @@ def test_the_packed_latent_of_deepseek():
     layer = Layer(latent=576, latent_rope=64)
     assert token_bytes(layer, "fp8_ds_mla") == sum(part.nbytes for part in parts) == 656
     assert token_bytes(layer, "fp8") == 576
-    assert token_bytes(replace(layer, token_bytes=132), "fp8_ds_mla") == 656 + 132
+    assert token_bytes(replace(layer, index_bytes=132), "fp8_ds_mla") == 656 + 132
     assert token_bytes(layer, "fp8_ds_mla", tp=8) == 656
 
 
@@ -161,7 +161,7 @@ def test_the_packed_latent_is_refused_for_anything_else(layer, says):
 def test_a_layer_without_kv_stores_none_in_any_format():
     for name in KV_FORMATS:
         assert token_bytes(Layer(state_bytes=100), name) == 0
-        assert token_bytes(Layer(state_bytes=100, token_bytes=132), name) == 132
+        assert token_bytes(Layer(state_bytes=100, index_bytes=132), name) == 132
 
 
 @pytest.mark.parametrize(("name", "width", "group"), [("q8_0", 80, 32), ("q4_0", 48, 32), ("int4_g64", 96, 64),
@@ -215,7 +215,7 @@ def test_scales_never_make_it_smaller_and_more_bits_never_do(layer, name):
 
 @given(wide_layers, names, st.integers(1, 4))
 def test_additive_over_heads_where_no_byte_is_split(layer, name, times):
-    free = replace(layer, latent=0, token_bytes=0)
+    free = replace(layer, latent=0, index_bytes=0)
     many = replace(free, n_kv_heads=free.n_kv_heads * times)
     assert token_bytes(many, name) == times * token_bytes(free, name)
 

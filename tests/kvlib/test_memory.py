@@ -16,7 +16,7 @@ layers = st.builds(
     k_dim=st.integers(1, 64),
     v_dim=st.integers(1, 64),
     latent=st.integers(0, 64),
-    token_bytes=st.integers(0, 200),
+    index_bytes=st.integers(0, 200),
     window=st.none() | st.integers(0, 50),
     chunk=st.none() | st.integers(1, 50),
     cross_tokens=st.integers(0, 20),
@@ -38,7 +38,7 @@ def count_one_by_one(spec: ModelSpec, n_tokens: int, batch: int, kv_dtype: str) 
             kept = [age for age in range(n_tokens)  # age 0 is the newest token
                     if (layer.window is None or age < layer.window) and (layer.chunk is None or age < layer.chunk)]  # fmt: skip
             for _token in [*kept, *range(layer.cross_tokens)]:
-                total += layer.token_bytes + layer.latent * BYTES[kv_dtype]
+                total += layer.index_bytes + layer.latent * BYTES[kv_dtype]
                 for _head in range(layer.n_kv_heads):
                     total += (layer.k_dim + layer.v_dim) * BYTES[kv_dtype]
     return total
@@ -64,7 +64,7 @@ def test_monotone_in_tokens(some, n, m, batch):
 
 @given(st.lists(layers, min_size=1, max_size=3), st.integers(1, 20), st.integers(1, 5), batches)
 def test_linear_in_tokens_batch_and_width_below_all_windows(some, n_tokens, times, batch):
-    nothing = {"window": None, "chunk": None, "state_bytes": 0, "cross_tokens": 0, "token_bytes": 0}
+    nothing = {"window": None, "chunk": None, "state_bytes": 0, "cross_tokens": 0, "index_bytes": 0}
     free = spec_of(*(replace(layer, **nothing) for layer in some))
     one = kv_bytes(free, n_tokens)
     assert kv_bytes(free, n_tokens * times) == one * times
@@ -97,7 +97,7 @@ def test_a_decoder_that_also_reads_an_encoder_keeps_both():
 
 
 def test_index_keys_are_kept_in_every_format():
-    layer = Layer(latent=576, latent_rope=64, token_bytes=132)
+    layer = Layer(latent=576, latent_rope=64, index_bytes=132)
     assert kv_bytes(spec_of(layer), 10) == 10 * (1152 + 132)
     assert kv_bytes(spec_of(layer), 10, kv_dtype="fp8_ds_mla", tp=8) == 10 * (656 + 132)
 

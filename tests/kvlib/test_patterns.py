@@ -31,7 +31,7 @@ def drawn(config: dict) -> str:
             return "H" if attends else "R"
         if not attends:
             return "-"
-        return "S" if layer.window else "C" if layer.chunk else "I" if layer.token_bytes else "F"
+        return "S" if layer.window else "C" if layer.chunk else "I" if layer.index_bytes else "F"
 
     return "".join(letter(layer) for layer in load_spec(config, encoder_tokens=7).layers)
 

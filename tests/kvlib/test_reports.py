@@ -123,8 +123,8 @@ def test_the_two_languages_have_the_same_numbers(line, capsys):
 TOYS = (
     Layer(n_kv_heads=4, k_dim=8, v_dim=4),
     Layer(n_kv_heads=4, k_dim=8, v_dim=8, window=10),
-    Layer(n_kv_heads=2, k_dim=8, v_dim=8, chunk=16, token_bytes=3),
-    Layer(latent=24, latent_rope=8, token_bytes=12),
+    Layer(n_kv_heads=2, k_dim=8, v_dim=8, chunk=16, index_bytes=3),
+    Layer(latent=24, latent_rope=8, index_bytes=12),
     Layer(n_kv_heads=2, k_dim=8, v_dim=8, cross_tokens=5),
     Layer(n_kv_heads=2, k_dim=8, v_dim=8, window=0, cross_tokens=7),
     Layer(state_bytes=96, state_parts=(StatePart(4, matrix=12),)),
@@ -147,7 +147,7 @@ def test_the_rows_of_an_estimate_add_up_to_it(kv_dtype, tp, capsys):
 
 @settings(deadline=None)
 @given(st.builds(Layer, n_kv_heads=st.sampled_from([0, 1, 2, 4]), k_dim=st.integers(0, 9), v_dim=st.integers(0, 9), latent=st.integers(0, 9),
-                 token_bytes=st.integers(0, 5), window=st.none() | st.integers(0, 50), chunk=st.none() | st.integers(1, 50),
+                 index_bytes=st.integers(0, 5), window=st.none() | st.integers(0, 50), chunk=st.none() | st.integers(1, 50),
                  cross_tokens=st.integers(0, 5), state_bytes=st.integers(0, 50)),
        st.sampled_from(["bf16", "int4", "fp8/fp32"]), st.sampled_from([1, 2, 4]), st.integers(0, 60), st.booleans())  # fmt: skip
 def test_the_rows_of_any_layer_add_up_to_its_term(layer, kv_dtype, tp, n_tokens, plain):
