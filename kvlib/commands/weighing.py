@@ -3,8 +3,8 @@
 from typing import NamedTuple
 
 from kvlib.commands import options as opt
+from kvlib.config.decoder import decoder_config
 from kvlib.errors import SpecError
-from kvlib.readers import decoder_config
 from kvlib.sources import find_config
 from kvlib.spec import ModelSpec
 

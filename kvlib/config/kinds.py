@@ -22,6 +22,7 @@ KINDS = {spelling: kind for kind, spellings in SPELLINGS.items() for spelling in
 
 
 def kinds_of(fields: Fields, name: str, spellings: Iterable) -> tuple[str, ...]:
+    """The kind of each spelling; SpecError names field `name` and what is unknown."""
     spellings = tuple(spellings)
     if unknown := sorted({short(s) for s in spellings if not isinstance(s, str) or s not in KINDS}):
         raise SpecError(f"{fields.where}: {name} names {', '.join(unknown[:3])}, of which kvlib does not know what it keeps; "
@@ -30,6 +31,7 @@ def kinds_of(fields: Fields, name: str, spellings: Iterable) -> tuple[str, ...]:
 
 
 def cycle(fields: Fields, name: str, spellings: Iterable, n_layers: int) -> tuple[str, ...]:
+    """The kinds of `n_layers` layers from spellings that repeat; SpecError when there are none."""
     kinds = kinds_of(fields, name, spellings)
     if not kinds:
         raise SpecError(f"{fields.where}: {name} is empty; name at least one kind, or remove it")
@@ -37,6 +39,7 @@ def cycle(fields: Fields, name: str, spellings: Iterable, n_layers: int) -> tupl
 
 
 def same_length(fields: Fields, name: str, length: int, n_layers: int) -> None:
+    """Raise SpecError unless field `name` describes as many layers as there are."""
     if length != n_layers:
         raise SpecError(f"{fields.where}: {name} describes {length} layers and num_hidden_layers is {n_layers}; correct "
                         "one of them")  # fmt: skip
