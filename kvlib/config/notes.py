@@ -47,6 +47,10 @@ def reading_notes(fields: Fields, family: Family, spec: ModelSpec, mtp: bool) ->
         notes.append(T("config 沒寫遞迴狀態的型別，照模型的型別算；引擎可能用 fp32（--set mamba_ssm_dtype=float32）",
                        "the dtype of the recurrent state is not given; counted in the model's; an engine may keep fp32 "
                        "(--set mamba_ssm_dtype=float32)"))  # fmt: skip
+    if fields.get("window_unwritten") is True and fields.get("sliding_window") is None:  # said by kvlib.gguf
+        notes.append(T("這種 .gguf 不寫滑動視窗；模型若有視窗（例如 Mistral-7B v0.1），請給它的 config.json",
+                       "a .gguf of this architecture says nothing of sliding windows; if the model has one (Mistral-7B v0.1), give "
+                       "its config.json"))  # fmt: skip
     if mtp and mtp_layers(fields):
         notes.append(T("多 token 預測的層只算了快取，沒算權重", "of the layers for multi-token prediction only the cache is counted, not the "
                        "weights"))  # fmt: skip

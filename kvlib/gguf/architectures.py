@@ -41,13 +41,15 @@ class Architecture:
 
 
 _A, _LOCAL, _ROUTED = Architecture, {"experts": "num_local_experts"}, {"experts": "n_routed_experts"}
+_NO_WINDOW = {"constants": {"window_unwritten": True}}  # the converter drops the window that the config may have
 
 ARCHITECTURES = {
     # only the name differs
     "command-r": _A("cohere"), "ernie4_5-moe": _A("ernie4_5_moe"), "gptneox": _A("gpt_neox"), "phi2": _A("phi"),
     "hunyuan-dense": _A("hunyuan_v1_dense"), "hunyuan-moe": _A("hunyuan_v1_moe"), "qwen2vl": _A("qwen2_vl_text"),
     "qwen3vl": _A("qwen3_vl_text"), "qwen3vlmoe": _A("qwen3_vl_moe_text"), "qwen2moe": _A("qwen2_moe"),
-    "qwen3moe": _A("qwen3_moe"), "llama": _A("llama", with_experts="mixtral", **_LOCAL),
+    "qwen3moe": _A("qwen3_moe"), "llama": _A("llama", with_experts="mixtral", **_LOCAL, **_NO_WINDOW),
+    "starcoder2": _A("starcoder2", **_NO_WINDOW),
     "granitemoe": _A("granitemoe", **_LOCAL), "minimax-m2": _A("minimax_m2", **_LOCAL), "phimoe": _A("phimoe", **_LOCAL),
     "glm4moe": _A("glm4_moe", **_ROUTED), "dots1": _A("dots1", **_ROUTED),
     "deepseek2": _A("deepseek_v2", with_sigmoid="deepseek_v3", **_ROUTED), "glm-dsa": _A("glm_moe_dsa", **_ROUTED),

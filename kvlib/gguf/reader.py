@@ -3,7 +3,7 @@
 Invariant: nothing is guessed. What a GGUF leaves to llama.cpp's code is a row of `architectures`; what neither says
 raises an error that names the key. Where llama.cpp keeps more than the model needs (no windows for Phi-3, no latent for
 DeepSeek files of old) the config says what the model needs, as its config.json would. A window that the converter drops
-(Mistral-7B-v0.1, StarCoder2) is not in the file and is not read.
+(Mistral-7B-v0.1, StarCoder2) is not in the file and is not read; a note says so.
 """
 
 from pathlib import Path

@@ -343,3 +343,9 @@ def test_of_a_split_file_only_the_first_was_seen(tmp_path, capsys, monkeypatch):
 def test_without_any_word_of_the_vocabulary_the_embedding_says_it(tmp_path):
     path = write_quantised(tmp_path / "m.gguf", {"vocab_size": None}, TENSORS)
     assert read_gguf(path)["vocab_size"] == 120
+
+
+@pytest.mark.parametrize(("architecture", "noted"), [("llama", True), ("starcoder2", True), ("qwen3", False)])
+def test_a_window_that_the_file_would_not_say_is_noted(architecture, noted, tmp_path):
+    spec = load_spec(write(tmp_path / "m.gguf", architecture, SHAPE | HEAD_64))
+    assert any("sliding windows" in note for note in spec.notes) == noted
